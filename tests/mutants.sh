@@ -205,7 +205,7 @@ mutant 'a version is skipped' src/change/work.h 's/    c->scope->version++;/    
     $memory 'each_change*'
 mutant 'calls of a group are not counted' src/nouns/number/number.c '/n\[N_BUSY_UP\] += by;/s/by;/0;/' \
     $memory 'a_group_says*'
-mutant 'a number of a record may have any value' src/change/record_tables.h \
+mutant 'a number of a record may have any value' src/change/record_ranges.h \
     's/    if (r->kind == KIND_##kind_name \&\&/    if (r->kind == 255 \&\&/' tests/unit/test_records
 mutant 'a name of a record that no row has stays in the script' backends/redis/embed-lua.sh \
     's/fail(FILENAME ":" FNR ": no name " word)/word = word/' tests/check-records.sh
@@ -451,7 +451,7 @@ mutant 'another ttl does not reach the agents that are there' src/nouns/queue/qu
 mutant 'a lowered maxwait ends a user in the past' src/nouns/queue/queue_limits.c \
     's/    return waits \&\& at <= limits->n\[L_AT\] ?/    return waits \&\& at < 0 ?/' $memory 'a_lower_maxwait*'
 mutant 'script: a bounded step of limits is all of it' backends/redis/lua/queue_limits.lua \
-    's/            if l.n1 == #lists then/            if true then/' $redis 'the_new_limits*'
+    's/            if l.L_LIST == #lists then/            if true then/' $redis 'the_new_limits*'
 mutant 'a bounded step of ranking is all of it' src/nouns/queue/queue.c \
     's/        if (w->scope.counts\[COUNT_OLD\] != 0)$/        if (false)/' $memory 'however_many*'
 mutant 'script: a bounded step of ranking is all of it' backends/redis/lua/queue.lua \
@@ -1101,7 +1101,7 @@ mutant 'Redis: a clock is told of with each connection' backends/redis/handshake
     tests/fault/test_redis_roles 'a_clock_that_is_ahead*'
 
 # ---- Redis: the scripts ----
-mutant 'script: rooms of an agent as many as its record says' backends/redis/lua/queue_change.lua 's/    if d\[1\] > #d or r.n0 > #d then S.damaged() end//' \
+mutant 'script: rooms of an agent as many as its record says' backends/redis/lua/queue_change.lua 's/    if d\[1\] > #d or r.A_CAPACITY > #d then S.damaged() end//' \
     tests/fault/test_corrupt 'a_number_in*'
 mutant 'script: a record stays in the list of due ones' backends/redis/lua/common.lua "s/        if was then S.leave(S.held, kind .. '1', /        if false then S.leave(S.held, kind .. '1', /" \
     $redis 'a_hold_that_is_not*'
@@ -1331,7 +1331,7 @@ mutant 'the notice of a user has no outcome' src/nouns/queue/queue_change.c 's/^
     $memory 'each_change_of_a_queue*'
 mutant 'the notice of a requeued user has no outcome' src/nouns/queue/queue_change.c 's/subject.outcome = USHER_QUEUE_OUTCOME_REQUEUED;/subject.outcome = USHER_QUEUE_OUTCOME_NONE;/' \
     $memory 'each_change_of_a_queue*'
-mutant 'the notice of a user has the deadline of a heartbeat' src/nouns/queue/queue_change.c 's/: r->kind == K_USER ? usher__queue_user_until(r)/: r->kind == K_USER ? r->until_ms/' \
+mutant 'the notice of a user has the deadline of a heartbeat' src/nouns/queue/queue_change.c 's/: r->kind == KIND_USER ? usher__queue_user_until(r)/: r->kind == KIND_USER ? r->until_ms/' \
     $memory 'each_change_of_a_queue*'
 mutant 'the notice of a logout of an absent agent is one of a user' src/nouns/queue/queue_hooks.c '/^    case USHER_QUEUE_LOGOUT:/d' \
     $memory 'each_change_of_a_queue*'
@@ -1603,7 +1603,7 @@ mutant 'queue: the longest wait counts from the arrival' src/nouns/queue/queue_r
 mutant 'queue: a search for the longest wait ends at the first user' src/nouns/queue/queue_reads.c \
     's/since > s->longest_wait_ms && passed++ < PASS_MAX/false/' $memory 'an_arrival_that*'
 mutant 'redis: an arrival that is later than the wait is not seen' backends/redis/lua/queue_reads.lua \
-    's/math.min(since, S.lasted(r.n2, S.now))/S.lasted(r.n2, S.now)/' $redis 'an_arrival_that*'
+    's/math.min(since, S.lasted(r.U_APPLIED, S.now))/S.lasted(r.U_APPLIED, S.now)/' $redis 'an_arrival_that*'
 mutant 'redis: agents of a lane are counted without an end' backends/redis/lua/queue_reads.lua \
     's/if counted == K.STEP_MAX then/if counted == -1 then/' $redis 'figures_of_a_lane*'
 mutant 'number: calls of a later day do not count today' src/core/number.c \

@@ -75,7 +75,7 @@ names() {
                     split(line, row, /[(,] */)
                     if (row[1] == "RECORD")
                         define("KIND_" row[2], row[3])
-                    else if (row[1] == "N" || row[1] == "AS") {
+                    else if (row[1] == "N" || row[1] == "AS" || row[1] == "ALSO") {
                         define(row[3], "n" row[4])
                         if (row[5] == "WIDE")
                             define(row[3] "_LO", "n" row[4] + 1)

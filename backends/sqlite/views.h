@@ -35,13 +35,70 @@
     "\"order\", r.token AS \"token\", strftime('%Y-%m-%d %H:%M:%f', nullif(r.until_ms, 0) / "  \
     "1000.0, 'unixepoch') AS \"until\", r.n0 AS \"capped\" FROM scope s JOIN record r ON "     \
     "r.list = s.ref * 16 + 8 WHERE s.noun = 1;"                                                \
-    "CREATE VIEW request AS SELECT CASE s.noun WHEN 1 THEN 'number' END AS noun, s.name AS "   \
-    "name, r.id AS request, CAST(r.data AS TEXT) AS answer, strftime('%Y-%m-%d %H:%M:%f', "    \
-    "nullif(r.until_ms, 0) / 1000.0, 'unixepoch') AS until FROM scope s JOIN record r ON "     \
-    "r.list = s.ref * 16 + 4;"                                                                 \
-    "CREATE VIEW change AS SELECT CASE s.noun WHEN 1 THEN 'number' END AS noun, s.name AS "    \
-    "name, CAST(r.id AS INTEGER) AS version, r.n0 AS before, r.data AS notice FROM scope s "   \
-    "JOIN record r ON r.list = s.ref * 16 + CASE s.noun WHEN 1 THEN 7 END;"
+    "CREATE VIEW queue_agent AS SELECT s.name AS \"queue\", r.id AS \"agent\", CASE r.state "  \
+    "WHEN 0 THEN 'gone' WHEN 1 THEN 'idle' WHEN 2 THEN 'offered' WHEN 3 THEN 'busy' WHEN 4 "   \
+    "THEN 'wrapup' WHEN 5 THEN 'paused' END AS \"state\", r.ord AS \"order\", r.token AS "     \
+    "\"token\", strftime('%Y-%m-%d %H:%M:%f', nullif(r.until_ms, 0) / 1000.0, 'unixepoch') AS" \
+    " \"until\", r.n0 AS \"capacity\", r.n1 AS \"seated\", strftime('%Y-%m-%d %H:%M:%f', "     \
+    "nullif(r.n2, 0) / 1000.0, 'unixepoch') AS \"beat\", r.n3 AS \"served\", "                 \
+    "strftime('%Y-%m-%d %H:%M:%f', nullif(r.n4, 0) / 1000.0, 'unixepoch') AS \"wrapup\", r.n5" \
+    " AS \"level\", r.n6 AS \"offers\", strftime('%Y-%m-%d %H:%M:%f', nullif(r.n7, 0) / "      \
+    "1000.0, 'unixepoch') AS \"state_since\" FROM scope s JOIN record r ON r.list = s.ref * "  \
+    "16 + 1 WHERE s.noun = 2;"                                                                 \
+    "CREATE VIEW queue_link AS SELECT s.name AS \"queue\", r.id AS \"link\", r.grp AS "        \
+    "\"lane\", r.owner AS \"agent\", r.ord AS \"order\", r.token AS \"token\", "               \
+    "strftime('%Y-%m-%d %H:%M:%f', nullif(r.until_ms, 0) / 1000.0, 'unixepoch') AS \"until\" " \
+    "FROM scope s JOIN record r ON r.list = s.ref * 16 + 2 WHERE s.noun = 2;"                  \
+    "CREATE VIEW queue_user AS SELECT s.name AS \"queue\", r.id AS \"user\", CASE r.state "    \
+    "WHEN 0 THEN 'gone' WHEN 1 THEN 'waiting' WHEN 2 THEN 'offered' WHEN 3 THEN 'seated' WHEN" \
+    " 4 THEN 'away' END AS \"state\", r.grp AS \"lane\", r.owner AS \"agent\", CAST(r.data AS" \
+    " TEXT) AS \"refusals\", r.ord AS \"order\", r.token AS \"token\", strftime('%Y-%m-%d "    \
+    "%H:%M:%f', nullif(r.until_ms, 0) / 1000.0, 'unixepoch') AS \"until\", strftime('%Y-%m-%d" \
+    " %H:%M:%f', nullif(r.n0, 0) / 1000.0, 'unixepoch') AS \"since\", r.n1 AS \"priority\", "  \
+    "strftime('%Y-%m-%d %H:%M:%f', nullif(r.n2, 0) / 1000.0, 'unixepoch') AS \"applied\", "    \
+    "strftime('%Y-%m-%d %H:%M:%f', nullif(r.n3, 0) / 1000.0, 'unixepoch') AS \"beat\", "       \
+    "strftime('%Y-%m-%d %H:%M:%f', nullif(r.n4, 0) / 1000.0, 'unixepoch') AS \"matched\", "    \
+    "r.n5 AS \"room\", strftime('%Y-%m-%d %H:%M:%f', nullif(r.n6, 0) / 1000.0, 'unixepoch') "  \
+    "AS \"ends\", strftime('%Y-%m-%d %H:%M:%f', nullif(r.n7, 0) / 1000.0, 'unixepoch') AS "    \
+    "\"patience\" FROM scope s JOIN record r ON r.list = s.ref * 16 + 3 WHERE s.noun = 2;"     \
+    "CREATE VIEW queue_absent AS SELECT s.name AS \"queue\", r.id AS \"agent\", r.ord AS "     \
+    "\"order\", r.token AS \"token\", strftime('%Y-%m-%d %H:%M:%f', nullif(r.until_ms, 0) / "  \
+    "1000.0, 'unixepoch') AS \"until\", strftime('%Y-%m-%d %H:%M:%f', nullif(r.n0, 0) / "      \
+    "1000.0, 'unixepoch') AS \"wrapup\" FROM scope s JOIN record r ON r.list = s.ref * 16 + 5" \
+    " WHERE s.noun = 2;"                                                                       \
+    "CREATE VIEW queue_lane AS SELECT s.name AS \"queue\", r.id AS \"lane\", r.ord AS "        \
+    "\"order\", r.token AS \"token\", strftime('%Y-%m-%d %H:%M:%f', nullif(r.until_ms, 0) / "  \
+    "1000.0, 'unixepoch') AS \"until\", r.n0 AS \"waiting\", r.n1 AS \"offered\", r.n2 AS "    \
+    "\"seated\", r.n3 AS \"away\" FROM scope s JOIN record r ON r.list = s.ref * 16 + 6 WHERE" \
+    " s.noun = 2;"                                                                             \
+    "CREATE VIEW queue_visit AS SELECT s.name AS \"queue\", r.id AS \"version\", CASE r.state" \
+    " WHEN 0 THEN 'none' WHEN 1 THEN 'seated' WHEN 2 THEN 'left' WHEN 3 THEN 'lost' WHEN 4 "   \
+    "THEN 'timeout' WHEN 5 THEN 'dropped' WHEN 6 THEN 'cut' WHEN 7 THEN 'freed' WHEN 8 THEN "  \
+    "'requeued' END AS \"state\", r.owner AS \"agent\", CAST(r.data AS TEXT) AS "              \
+    "\"user_and_lane\", r.ord AS \"order\", r.token AS \"token\", strftime('%Y-%m-%d "         \
+    "%H:%M:%f', nullif(r.until_ms, 0) / 1000.0, 'unixepoch') AS \"until\", r.n0 AS "           \
+    "\"priority\", strftime('%Y-%m-%d %H:%M:%f', nullif(r.n1, 0) / 1000.0, 'unixepoch') AS "   \
+    "\"since\", strftime('%Y-%m-%d %H:%M:%f', nullif(r.n2, 0) / 1000.0, 'unixepoch') AS "      \
+    "\"applied\", strftime('%Y-%m-%d %H:%M:%f', nullif(r.n3, 0) / 1000.0, 'unixepoch') AS "    \
+    "\"seated\", strftime('%Y-%m-%d %H:%M:%f', nullif(r.n4, 0) / 1000.0, 'unixepoch') AS "     \
+    "\"ended\", r.n5 AS \"login\", r.n6 AS \"room\" FROM scope s JOIN record r ON r.list = "   \
+    "s.ref * 16 + 7 WHERE s.noun = 2;"                                                         \
+    "CREATE VIEW queue_refusal AS SELECT s.name AS \"queue\", r.id AS \"refusal\", CASE "      \
+    "r.state WHEN 0 THEN 'refused' WHEN 1 THEN 'forgotten' WHEN 2 THEN 'search' WHEN 3 THEN "  \
+    "'limits' END AS \"state\", r.grp AS \"key\", r.owner AS \"agent\", CAST(r.data AS TEXT) " \
+    "AS \"user\", r.ord AS \"order\", r.token AS \"token\", strftime('%Y-%m-%d %H:%M:%f', "    \
+    "nullif(r.until_ms, 0) / 1000.0, 'unixepoch') AS \"until\", strftime('%Y-%m-%d %H:%M:%f'," \
+    " nullif(r.n0, 0) / 1000.0, 'unixepoch') AS \"at\", r.n1 AS \"search_order\", r.n2 AS "    \
+    "\"search_refusals\" FROM scope s JOIN record r ON r.list = s.ref * 16 + 9 WHERE s.noun =" \
+    " 2;"                                                                                      \
+    "CREATE VIEW request AS SELECT CASE s.noun WHEN 1 THEN 'number' WHEN 2 THEN 'queue' END "  \
+    "AS noun, s.name AS name, r.id AS request, CAST(r.data AS TEXT) AS answer, "               \
+    "strftime('%Y-%m-%d %H:%M:%f', nullif(r.until_ms, 0) / 1000.0, 'unixepoch') AS until FROM" \
+    " scope s JOIN record r ON r.list = s.ref * 16 + 4;"                                       \
+    "CREATE VIEW change AS SELECT CASE s.noun WHEN 1 THEN 'number' WHEN 2 THEN 'queue' END AS" \
+    " noun, s.name AS name, CAST(r.id AS INTEGER) AS version, r.n0 AS before, r.data AS "      \
+    "notice FROM scope s JOIN record r ON r.list = s.ref * 16 + CASE s.noun WHEN 1 THEN 7 "    \
+    "WHEN 2 THEN 8 END;"
 /* clang-format on */
 
 #endif

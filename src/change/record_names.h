@@ -8,6 +8,8 @@ enum record_kind {
 
 enum record_n {
 #define N(kind, name, at, ...) name = (at),
+#define ALSO(kind, name, at, text) name = (at),
+#define FIGURE(name, at, text) name = (at),
 #include RECORDS_DEF
 };
 

@@ -4,5 +4,6 @@
 #undef RECORD
 #undef N
 #undef AS
+#undef ALSO
 #undef COUNT
 #undef FIGURE

@@ -22,11 +22,18 @@ struct row {
 #undef RECORDS_DEF
 #undef ROWS
 
+#define RECORDS_DEF "core/queue_records.def"
+#define ROWS queue_rows
+#include "record_rows.h"
+#undef RECORDS_DEF
+#undef ROWS
+
 static const struct {
     enum usher_noun noun;
     size_t (*rows)(struct row *to);
 } nouns[] = {
     { USHER_NUMBER, number_rows },
+    { USHER_QUEUE, queue_rows },
 };
 
 static unsigned width(const struct row *row)

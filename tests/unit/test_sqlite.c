@@ -2959,6 +2959,10 @@ TEST(the_views_name_the_numbers_of_records)
           "number desk one data" },
         { 1, 7, "noun || ' ' || version || ' ' || before || ' ' || notice FROM change",
           "number 0 101 data" },
+        { 2, 1, "queue || ' ' || agent || ' ' || state || ' ' || capacity FROM queue_agent",
+          "desk one offered 101" },
+        { 2, 3, "user || ' ' || agent || ' ' || priority || ' ' || room FROM queue_user",
+          "one bob 102 106" },
     };
 
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {

@@ -2,17 +2,7 @@
 --
 -- The verbs of a queue: the same steps as src/nouns/queue/queue*.c, in files of the same names.
 --
--- Kinds:
---   1 an agent (n0 to n7: capacity, seated, beat, served, wrap, level, offers * 4, since; offers has + 2
---     while the agent leaves, and + 1 if it requested a pause)
---   2 a link of an agent to a lane
---   3 a user (n0 to n7: since, priority, applied, beat, matched, room, end, patience)
---   4 a request
---   5 a pause of an agent that is not logged in
---   6 a lane (users by state)
---   7 a visit
---   8 a notice
---   9 a refusal (state 1: a user whose refusals are being erased, 2: a search, 3: changed limits)
+-- The records and the names of their numbers are in src/core/queue_records.def.
 --
 -- S.change is the current queue transaction: its version v, its agent and its lanes.
 local find, floor, format = string.find, math.floor, string.format
@@ -61,13 +51,13 @@ end
 
 function S.cnt(i) return S.count[i + 1] end
 -- See lives in queue.c.
-S.lives = {'1', '3', from = K.COUNT_OUTAGE_FROM, to = K.COUNT_OUTAGE_TO, verb = K.V_OUTAGE}
+S.lives = {K.KIND_AGENT, K.KIND_USER, from = K.COUNT_OUTAGE_FROM, to = K.COUNT_OUTAGE_TO, verb = K.V_OUTAGE}
 
 function S.beat_of() return S.set[K.SET_TTL + 1] end
 
 function S.life_of(r)
-    if r.kind == '1' then return r.n2 end
-    return r.state == K.USER_AWAY and r.n6 or r.n3
+    if r.kind == K.KIND_AGENT then return r.A_BEAT end
+    return r.state == K.USER_AWAY and r.U_END or r.U_BEAT
 end
 
 -- See lasted() in queue.h.
@@ -108,7 +98,7 @@ end
 
 -- Answer that too many expiries are pending on this rule: retry; see src/nouns/queue/queue.c.
 function S.defer()
-    S.behind, S.status, S.why, S.more = true, K.REFUSED, 4, 1
+    S.behind, S.status, S.why, S.more = true, K.REFUSED, K.WHY_DUE, 1
     S.because = 'too many expiries are pending on this scope: retry'
     if S.verb == K.V_STATS or S.verb == K.V_SET or S.verb == K.V_CHANGES then
         S.extra = {}
@@ -126,7 +116,7 @@ end
 function S.drop_queue()
     local n = S.exists and S.set[K.SET_ARCHIVE + 1] ~= 0 and S.cnt(K.COUNT_VISITS) or 0
     if n > 0 and not S.other_version() then
-        S.status, S.why = K.REFUSED, 3
+        S.status, S.why = K.REFUSED, K.WHY_HISTORY
         S.because = format('%.0f ended visits are not yet in the history: drain them, or set archive=0', n)
         return
     end
@@ -179,7 +169,7 @@ function S.run()
         S.settle()
         if S.n_matched > n and S.agent ~= '' and (verb == K.V_LOGIN or verb == K.V_READY or verb == K.V_FREE
             or verb == K.V_LEAVE or verb == K.V_FINISH or verb == K.V_REJECT) then
-            local r = S.find('1', S.agent)
+            local r = S.find(K.KIND_AGENT, S.agent)
             if r then S.state = S.shown(r) end
         end
     end
@@ -189,7 +179,7 @@ end
 -- A command of an agent is a heartbeat, even if the command fails.
 function S.alive_first(verb)
     if verb == K.V_ACCEPT or verb == K.V_REJECT or verb == K.V_PAUSE or verb == K.V_PULL or verb == K.V_READY then
-        local r = S.load('1', S.a[K.ARG_AGENT])
+        local r = S.load(K.KIND_AGENT, S.a[K.ARG_AGENT])
         if r then S.agent_alive(r) end
     end
 end

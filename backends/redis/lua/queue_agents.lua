@@ -31,7 +31,7 @@ function S.make_agents()
 
     function S.same_login(a)
         local g = S.a
-        if g[K.ARG_CAPACITY] and g[K.ARG_CAPACITY] ~= a.n0 or g[K.ARG_LEVEL] and g[K.ARG_LEVEL] ~= a.n5 then
+        if g[K.ARG_CAPACITY] and g[K.ARG_CAPACITY] ~= a.A_CAPACITY or g[K.ARG_LEVEL] and g[K.ARG_LEVEL] ~= a.A_LEVEL then
             return false
         end
         if not g[K.ARG_LANES] then return true end
@@ -47,7 +47,7 @@ function S.make_agents()
 
     -- Return the record of the pause or wrap-up in which the agent of the command was lost.
     function S.absent_find()
-        return S.exists and S.cnt(K.COUNT_ABSENT) > 0 and S.find('5', S.a[K.ARG_AGENT]) or nil
+        return S.exists and S.cnt(K.COUNT_ABSENT) > 0 and S.find(K.KIND_ABSENT, S.a[K.ARG_AGENT]) or nil
     end
 
     function S.absent_erase(r)
@@ -60,7 +60,7 @@ function S.make_agents()
         local from = S.shown(a)
         S.change.agent = a
         S.step()
-        a.session, a.login, a.n2 = S.a[K.ARG_SESSION], S.change.v, S.beat()
+        a.session, a.login, a.A_BEAT = S.a[K.ARG_SESSION], S.change.v, S.beat()
         S.agent_settle(a)
         S.agent_event(a, K.AGENT_E_LOGIN, S.at())
         S.subject(S.verb, from, a)
@@ -71,7 +71,7 @@ function S.make_agents()
 
     function S.login_verb()
         local g = S.a
-        local r = S.load('1', g[K.ARG_AGENT])
+        local r = S.load(K.KIND_AGENT, g[K.ARG_AGENT])
         S.change_init()
         if r then
             S.agent_read(r)
@@ -85,20 +85,20 @@ function S.make_agents()
             return
         end
         S.step()
-        local a = S.fresh('1', g[K.ARG_AGENT])
+        local a = S.fresh(K.KIND_AGENT, g[K.ARG_AGENT])
         a.order, a.token = S.change.v, S.change.v
-        a.n0, a.n5, a.n2 = g[K.ARG_CAPACITY] or 1, g[K.ARG_LEVEL] or 0, S.beat()
+        a.A_CAPACITY, a.A_LEVEL, a.A_BEAT = g[K.ARG_CAPACITY] or 1, g[K.ARG_LEVEL] or 0, S.beat()
         a.lanes, a.rooms, a.was_open, a.touched, a.since = S.lanes_of(), {}, false, false, S.at()
         a.session, a.login = g[K.ARG_SESSION] or '', a.order
-        for i = 1, a.n0 do a.rooms[i] = '' end
+        for i = 1, a.A_CAPACITY do a.rooms[i] = '' end
         S.agent_event(a, K.AGENT_E_LOGIN, S.at())
         local absent = S.absent_find()
         if absent then
             S.absent_erase(absent)
-            if absent.n0 == 0 then
+            if absent.ABSENT_UNTIL == 0 then
                 S.agent_event(a, K.AGENT_E_PAUSE, S.at())
-            elseif absent.n0 > S.moment then
-                a.n4 = absent.n0
+            elseif absent.ABSENT_UNTIL > S.moment then
+                a.A_WRAP = absent.ABSENT_UNTIL
                 S.agent_event(a, K.AGENT_E_WRAP, S.at())
             end
         end
@@ -118,7 +118,7 @@ function S.make_agents()
     -- Log out an agent that is not logged in: this ends its pause.
     function S.logout_absent()
         local r = S.absent_find()
-        if not r or r.n0 ~= 0 then return S.not_there(K.AGENT_E_LOGOUT) end
+        if not r or r.ABSENT_UNTIL ~= 0 then return S.not_there(K.AGENT_E_LOGOUT) end
         S.change_init()
         S.step()
         S.absent_erase(r)
@@ -132,16 +132,16 @@ function S.make_agents()
         local id = S.a[K.ARG_AGENT]
         if not S.agent_leave then S.make_expiry() end
         while true do
-            local r = S.load('1', id)
+            local r = S.load(K.KIND_AGENT, id)
             if not r then return S.logout_absent() end
             if S.agent_leave(r, K.AGENT_E_LOGOUT, S.verb, S.at()) then return S.no_agent(K.OK) end
         end
     end
 
     function S.pause_or_ready(r, event, verb)
-        local from, ready, asked = S.shown(r), event == K.AGENT_E_READY, r.n6 % 2 == 1
+        local from, ready, asked = S.shown(r), event == K.AGENT_E_READY, r.A_OFFERS % 2 == 1
         local pends = not ready and asked and S.used(r) > 0
-        if ready then pends = r.n6 % 4 ~= 0 or r.n4 ~= 0 end
+        if ready then pends = r.A_OFFERS % 4 ~= 0 or r.A_WRAP ~= 0 end
         local _, what = S.move(K.AGENT_MOVES, r.state, event, pends and K.AGENT_IF_PENDING or K.AGENT_IF_ANY)
         if what ~= K.OK then return S.say_agent(what, r) end
         S.change_init()
@@ -149,14 +149,14 @@ function S.make_agents()
         S.change.agent = a
         S.step()
         a.touched = true
-        if ready or S.used(a) == 0 then a.n4 = 0 end
+        if ready or S.used(a) == 0 then a.A_WRAP = 0 end
         if ready then
-            a.n6 = a.n6 - a.n6 % 4
+            a.A_OFFERS = a.A_OFFERS - a.A_OFFERS % 4
         elseif not asked and S.used(a) > 0 then
-            a.n6 = a.n6 + 1
+            a.A_OFFERS = a.A_OFFERS + 1
         end
         S.agent_event(a, event, S.at())
-        a.ends = S.nearer(a.n2, a.n4)
+        a.ends = S.nearer(a.A_BEAT, a.A_WRAP)
         S.subject(verb, from, a)
         S.say_agent(K.OK, a)
         S.todo_agent(a.order)
@@ -164,7 +164,7 @@ function S.make_agents()
     end
 
     function S.agent_verb(event)
-        local r = S.load('1', S.a[K.ARG_AGENT])
+        local r = S.load(K.KIND_AGENT, S.a[K.ARG_AGENT])
         if not r then return S.not_there(event) end
         S.pause_or_ready(r, event, S.verb)
     end
@@ -173,7 +173,7 @@ function S.make_agents()
         local n = 0
         if not S.first_in_rooms then S.make_expiry() end
         while true do
-            local r = S.load('1', S.a[K.ARG_AGENT])
+            local r = S.load(K.KIND_AGENT, S.a[K.ARG_AGENT])
             if not r then return S.no_agent(K.MISSING) end
             S.change_init()
             S.change.agent = S.agent_read(r)
@@ -185,14 +185,14 @@ function S.make_agents()
                 return
             end
             local to = S.user_move(u, u.state == K.USER_SEATED and K.USER_E_FINISH or K.USER_E_BACK)
-            S.user_leaves(u, to, 7, true, S.verb, S.at())
+            S.user_leaves(u, to, K.OUTCOME_FREED, true, S.verb, S.at())
             S.change_commit()
             n = n + 1
         end
     end
 
     function S.pull()
-        local r = S.load('1', S.a[K.ARG_AGENT])
+        local r = S.load(K.KIND_AGENT, S.a[K.ARG_AGENT])
         if not r then return S.no_agent(K.MISSING) end
         S.say_agent(K.OK, r)
         S.token = 0 -- the token of the match is in the row
@@ -206,7 +206,7 @@ function S.make_agents()
         local u = S.first_user(S.change.agent, true, {})
         if u then S.give(u, true) end
         if not u then
-            S.status, S.why = K.EMPTY, 2
+            S.status, S.why = K.EMPTY, K.WHY_NO_USER
             return
         end
         S.state = S.shown(S.change.agent)
@@ -219,45 +219,45 @@ function S.make_agents()
         while S.n_matched ~= before and S.n_matched < most do
             local rank, order = 0, 0
             before = S.n_matched
-            while S.cnt(5 + K.USER_WAITING) > 0 do
-                local link = S.walk('2', '0', nil, rank, order)
+            while S.cnt(K.COUNT_USERS + K.USER_WAITING) > 0 do
+                local link = S.walk(K.KIND_LINK, '0', nil, rank, order)
                 if not link or S.n_matched >= most then break end
                 rank, order = link.rank, link.order
-                S.match_agent((S.find('1', link.owner) or S.damaged()).order, 1, {})
+                S.match_agent((S.find(K.KIND_AGENT, link.owner) or S.damaged()).order, 1, {})
             end
         end
         S.status = not S.exists and K.MISSING or S.n_matched > 0 and K.OK or K.SAME
-        S.more = S.n_matched >= most and S.cnt(5 + K.USER_WAITING) > 0 and 1 or 0
+        S.more = S.n_matched >= most and S.cnt(K.COUNT_USERS + K.USER_WAITING) > 0 and 1 or 0
     end
 end
 
 function S.agent_alive(r)
     local at = S.beat()
     if S.is_open(r) then S.todo_agent(r.order) end
-    if r.n2 == at then return end
-    r.n2 = at
+    if r.A_BEAT == at then return end
+    r.A_BEAT = at
     S.agent_settle(r)
     S.heartbeat(r)
 end
 
 function S.room(alive)
     local id = S.a[K.ARG_AGENT]
-    local r = S.load('1', id)
+    local r = S.load(K.KIND_AGENT, id)
     if not r then return S.no_agent(K.MISSING) end
     if alive then
         S.agent_alive(r)
         S.settle()
-        r = S.find('1', id)
+        r = S.find(K.KIND_AGENT, id)
     end
     S.agent_read(r)
     S.say_agent(K.OK, r)
     S.rows = {}
-    for i = 1, r.n0 do
+    for i = 1, r.A_CAPACITY do
         local row = {r.rooms[i], '', '', '', r.order, i, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, ''}
         if r.rooms[i] ~= '' then
-            local u = S.find('3', r.rooms[i]) or S.damaged()
-            row[3], row[7], row[8], row[9], row[10], row[11], row[12], row[20] = u.group, u.state, u.n1, u.n0, u.n2,
-                u.n4, S.shown_until(u), u.token
+            local u = S.find(K.KIND_USER, r.rooms[i]) or S.damaged()
+            row[3], row[7], row[8], row[9], row[10], row[11], row[12], row[20] = u.group, u.state, u.U_PRIORITY, u.U_SINCE, u.U_APPLIED,
+                u.U_MATCHED, S.shown_until(u), u.token
         end
         S.rows[i] = row
     end

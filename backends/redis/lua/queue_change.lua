@@ -4,31 +4,31 @@
 
 -- ---- agents -----------------------------------------------------------------------------
 
-function S.used(a) return a.n1 + floor(a.n6 / 4) end
+function S.used(a) return a.A_SEATED + floor(a.A_OFFERS / 4) end
 
 -- Return the state of an agent as answers and notices contain it.
 function S.shown(a)
-    if (a.state == K.AGENT_OFFERED or a.state == K.AGENT_BUSY) and a.n6 % 2 == 1 then return K.AGENT_PAUSING end
+    if (a.state == K.AGENT_OFFERED or a.state == K.AGENT_BUSY) and a.A_OFFERS % 2 == 1 then return K.AGENT_PAUSING end
     return a.state
 end
 
 function S.is_open(a)
-    return a.state >= K.AGENT_IDLE and a.state <= K.AGENT_BUSY and a.n6 % 4 == 0 and a.n4 == 0
-        and S.used(a) < a.n0
+    return a.state >= K.AGENT_IDLE and a.state <= K.AGENT_BUSY and a.A_OFFERS % 4 == 0 and a.A_WRAP == 0
+        and S.used(a) < a.A_CAPACITY
 end
 
 -- Add to @r the contents of its data: lanes, rooms ('' if free), …
 function S.agent_read(r)
     local d, n = munpack(r.data), 0
     r.lanes, r.rooms = {}, {}
-    if d[1] > #d or r.n0 > #d then S.damaged() end
+    if d[1] > #d or r.A_CAPACITY > #d then S.damaged() end
     for i = 1, d[1] do r.lanes[i] = d[1 + i] end
-    for i = 1, r.n0 do
+    for i = 1, r.A_CAPACITY do
         r.rooms[i] = d[1 + d[1] + i]
         if r.rooms[i] ~= '' then n = n + 1 end
     end
     if n ~= S.used(r) then S.damaged() end
-    local at = 2 + d[1] + r.n0
+    local at = 2 + d[1] + r.A_CAPACITY
     r.since, r.session, r.login = d[at] or 0, d[at + 1] or '', d[at + 2] or r.order -- older formats have no since
     r.dirty, r.touched, r.served, r.leaving, r.was_open = false, false, false, false, S.is_open(r)
     return r
@@ -36,7 +36,7 @@ end
 
 function S.agent_by_login(login)
     if login == 0 or login >= 9007199254740992 then return nil end
-    local r = S.walk('1', '2', nil, 0, login - 1)
+    local r = S.walk(K.KIND_AGENT, '2', nil, 0, login - 1)
     return r and r.order == login and r or nil
 end
 
@@ -44,7 +44,7 @@ end
 function S.agent_hold(id)
     local a = S.change.agent
     if not a then
-        a = S.agent_read(S.find('1', id) or S.damaged())
+        a = S.agent_read(S.find(K.KIND_AGENT, id) or S.damaged())
         S.change.agent = a
     end
     return a
@@ -55,7 +55,7 @@ function S.agent_event(a, event, at)
     if to ~= a.state then
         if a.state ~= K.AGENT_GONE then S.add(a.state, -1) end
         if to ~= K.AGENT_GONE then S.add(to, 1) end
-        a.n7 = at
+        a.A_STATE_SINCE = at
     end
     a.state, a.dirty = to, true
 end
@@ -83,11 +83,11 @@ function S.link_place(a, r)
     if strategy == K.STRATEGY_LONGEST_IDLE then
         rank = S.used(a) > 0 and 1 or 0
     elseif strategy == K.STRATEGY_FEWEST_SERVED then
-        rank = a.n3
+        rank = a.A_SERVED
     elseif strategy == K.STRATEGY_LEAST_BUSY then
         rank = S.used(a)
     elseif strategy == K.STRATEGY_LEVEL then
-        rank = a.n5
+        rank = a.A_LEVEL
     elseif strategy == K.STRATEGY_RANDOM then
         rank = S.draw(r.token, 0)
     else
@@ -102,10 +102,10 @@ function S.links_save(a, fresh)
     for i = 1, #a.lanes do
         local id, r = format('%.0f.%d', a.order, i - 1), nil
         if fresh then
-            r = S.fresh('2', id)
+            r = S.fresh(K.KIND_LINK, id)
             r.group, r.owner, r.order = a.lanes[i], a.id, a.order * 16 + i - 1
         else
-            r = S.find('2', id) or S.damaged()
+            r = S.find(K.KIND_LINK, id) or S.damaged()
         end
         r.slots, r.rank = open and 1 or 0, 0
         if open and (a.touched or not a.was_open) then r.token = S.change.v end
@@ -117,7 +117,7 @@ end
 -- Save which lanes the agent @a serves: see servers_save().
 function S.servers_save(a)
     for i = 1, #a.lanes do
-        local r = S.fresh('2', format('%.0f.%ds', a.order, i - 1))
+        local r = S.fresh(K.KIND_LINK, format('%.0f.%ds', a.order, i - 1))
         r.slots, r.owner, r.group, r.order = 4, a.lanes[i], a.id, a.order * 16 + i - 1
         S.save(r)
     end
@@ -125,7 +125,7 @@ function S.servers_save(a)
 end
 
 -- Return the first agent after @order that names @lane, or nil.
-function S.server(lane, order) return S.walk('2', '2', lane, 0, order) end
+function S.server(lane, order) return S.walk(K.KIND_LINK, '2', lane, 0, order) end
 
 -- See usher__queue_rank_anew().
 function S.rank_anew(max)
@@ -134,7 +134,7 @@ function S.rank_anew(max)
     while max > 0 and S.cnt(K.COUNT_OLD) % 2 == K.OLD_RANKS do
         local n = 0
         while max > 0 and n < K.CHANGE_MAX do
-            local r = S.walk('2', '0', nil, rank, order)
+            local r = S.walk(K.KIND_LINK, '0', nil, rank, order)
             if not r then
                 S.add(K.COUNT_OLD, -K.OLD_RANKS)
                 break
@@ -143,7 +143,7 @@ function S.rank_anew(max)
                 rank, order = (strategy + 1) * K.RANKS - 1, 9007199254740991 -- after all links of this strategy
             else
                 rank, order = r.rank, r.order
-                S.link_place(S.find('1', r.owner) or S.damaged(), r)
+                S.link_place(S.find(K.KIND_AGENT, r.owner) or S.damaged(), r)
                 S.save(r)
                 max, n = max - 1, n + 1
             end
@@ -155,7 +155,7 @@ end
 function S.agent_save(a, fresh)
     local d = {#a.lanes}
     for i = 1, #a.lanes do d[#d + 1] = a.lanes[i] end
-    for i = 1, a.n0 do d[#d + 1] = a.rooms[i] end
+    for i = 1, a.A_CAPACITY do d[#d + 1] = a.rooms[i] end
     d[#d + 1] = a.since
     if a.session ~= '' then d[#d + 1], d[#d + 2] = a.session, a.login end
     a.data = mpack(d)
@@ -179,11 +179,11 @@ function S.lane_hold(id)
     for i = 1, #lanes do
         if lanes[i].id == id then return lanes[i] end
     end
-    local l = S.exists and S.find('6', id)
+    local l = S.exists and S.find(K.KIND_LANE, id)
     if l then
         l.f = S.figures(l.data)
     else
-        l = S.fresh('6', id)
+        l = S.fresh(K.KIND_LANE, id)
         l.f = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
     end
     lanes[#lanes + 1] = l
@@ -195,9 +195,9 @@ function S.lane_over()
     if not S.exists then return nil end
     local today, rank, order = S.day_of(S.now) + K.DAY_SHIFT, 0, 0
     while true do
-        local r = S.walk('6', '0', nil, rank, order)
+        local r = S.walk(K.KIND_LANE, '0', nil, rank, order)
         if not r or r.rank >= today then return nil end
-        if r.n0 == 0 and r.n1 == 0 and r.n2 == 0 and r.n3 == 0 and not S.server(r.id) then return r end
+        if r.L_WAITING == 0 and r.L_OFFERED == 0 and r.L_SEATED == 0 and r.L_AWAY == 0 and not S.server(r.id) then return r end
         rank, order = r.rank, r.order
     end
 end
@@ -205,16 +205,16 @@ end
 function S.figure(l, at, i, by)
     local day, f = S.day_of(at) + K.DAY_SHIFT, l.f
     l.dirty = true
-    if day > f[1] then
-        for k = 2, 9 do f[k] = 0 end
-        f[1] = day
+    if day > f[F_DAY] then
+        for k = F_SEATED, F_DROPPED do f[k] = 0 end
+        f[F_DAY] = day
     end
-    if day == f[1] then f[i] = f[i] + by end
+    if day == f[F_DAY] then f[i] = f[i] + by end
 end
 
 function S.count_user(l, state, by)
     local n = 'n' .. (state - 1)
-    S.add(5 + state, by)
+    S.add(K.COUNT_USERS + state, by)
     l[n], l.dirty = l[n] + by, true
 end
 
@@ -238,13 +238,13 @@ function S.agent_word(state)
 end
 
 -- Return when the state of the agent @a expires: see usher__queue_agent_until().
-function S.agent_until(a) return a.state == K.AGENT_WRAPUP and a.n4 or 0 end
+function S.agent_until(a) return a.state == K.AGENT_WRAPUP and a.A_WRAP or 0 end
 
 -- Return the data of a notice of @u: see add_user_data().
 function S.user_data(u, to, outcome, no)
     local t, a, n = {'lane', u.group}, no > 0 and S.change.agent, 2
     if to ~= K.USER_GONE then
-        t[3], t[4], t[5], t[6], n = 'priority', format('%.0f', u.n1), 'since', format('%.0f', u.n0), 6
+        t[3], t[4], t[5], t[6], n = 'priority', format('%.0f', u.U_PRIORITY), 'since', format('%.0f', u.U_SINCE), 6
     end
     if outcome then
         t[n + 1], t[n + 2] = 'outcome', string.match(sub(K.OUTCOMES, outcome * 10 + 1, outcome * 10 + 10), '^%S+')
@@ -261,15 +261,15 @@ end
 -- Make the notice of a change of @r, an agent or a user.  @outcome of its visit, if that has ended; @was: the
 -- agent, token and room that it had until now.  See usher__queue_change_subject().
 function S.subject(verb, from, r, outcome, was)
-    local agent, user, data = r.kind == '1', r.kind == '3', nil
+    local agent, user, data = r.kind == K.KIND_AGENT, r.kind == K.KIND_USER, nil
     local to, ends = agent and S.shown(r) or r.state, agent and S.agent_until(r) or user and S.shown_until(r) or 0
     S.change.subject = nil
     if not S.is_told() then return end
     if user then
-        data = S.user_data(r, to, outcome, was and was[3] or r.n5)
+        data = S.user_data(r, to, outcome, was and was[3] or r.U_NO)
     elseif verb == K.V_LOGIN then
-        data = mpack({'lanes', table.concat(r.lanes, ','), 'capacity', format('%.0f', r.n0), 'level',
-            format('%.0f', r.n5)})
+        data = mpack({'lanes', table.concat(r.lanes, ','), 'capacity', format('%.0f', r.A_CAPACITY), 'level',
+            format('%.0f', r.A_LEVEL)})
     end
     local subject = S.notice(S.change.v, verb, from, to, r, data)
     subject[6] = ends
@@ -287,7 +287,7 @@ function S.change_commit()
                 S.add(K.COUNT_LANES, 1)
                 l.order = qc.v
             end
-            l.slots, l.rank = 1, (l.n0 > 0 or l.n1 > 0 or l.n2 > 0 or l.n3 > 0) and 4503599627370496 or l.f[1]
+            l.slots, l.rank = 1, (l.L_WAITING > 0 or l.L_OFFERED > 0 or l.L_SEATED > 0 or l.L_AWAY > 0) and 4503599627370496 or l.f[F_DAY]
             l.data = spack(FIGURES, unpack(l.f))
             S.save(l)
         end
@@ -326,27 +326,27 @@ end
 
 -- ---- users ------------------------------------------------------------------------------
 
-function S.place_of(r) return (K.PRIORITY_MAX - r.n1) * 8796093022208 + r.n0 end
+function S.place_of(r) return (K.PRIORITY_MAX - r.U_PRIORITY) * 8796093022208 + r.U_SINCE end
 
 function S.agent_settle(r)
-    r.ends = S.nearer(r.n2, r.n4)
+    r.ends = S.nearer(r.A_BEAT, r.A_WRAP)
     r.slots = S.slots(K.AGENT_LISTS, r.state, r.ends)
 end
 
 function S.user_settle(r, to)
     r.state = to
     if to == K.USER_WAITING then
-        r.ends = S.nearer(r.n3, r.n7)
+        r.ends = S.nearer(r.U_BEAT, r.U_PATIENCE)
     elseif to == K.USER_AWAY then
-        r.ends = S.nearer(r.n6, r.n7)
+        r.ends = S.nearer(r.U_END, r.U_PATIENCE)
     elseif to == K.USER_OFFERED then
-        r.ends = S.nearer(r.n3, r.n6)
+        r.ends = S.nearer(r.U_BEAT, r.U_END)
     else
-        r.ends = r.n3
+        r.ends = r.U_BEAT
     end
     r.slots = S.slots(K.USER_LISTS, to, r.ends)
     r.rank = r.slots % 2 == 1 and S.place_of(r) or 0
-    if r.slots < 4 then r.owner, r.token, r.n4, r.n5 = '', 0, 0, 0 end
+    if r.slots < 4 then r.owner, r.token, r.U_MATCHED, r.U_NO = '', 0, 0, 0 end
 end
 
 -- Return the new state of @u after @event, and the status.
@@ -356,19 +356,19 @@ end
 
 function S.room_empty(u, at)
     local a, seated, wrapup = S.agent_hold(u.owner), u.state == K.USER_SEATED, S.set[K.SET_WRAPUP + 1]
-    if a.rooms[u.n5] ~= u.id then S.damaged() end
-    a.rooms[u.n5] = ''
-    if seated then a.n1 = a.n1 - 1 else a.n6 = a.n6 - 4 end
+    if a.rooms[u.U_NO] ~= u.id then S.damaged() end
+    a.rooms[u.U_NO] = ''
+    if seated then a.A_SEATED = a.A_SEATED - 1 else a.A_OFFERS = a.A_OFFERS - 4 end
     a.dirty = true
     if a.leaving then return end
     a.touched = true
-    if seated and wrapup > 0 then a.n4 = at + wrapup end
+    if seated and wrapup > 0 then a.A_WRAP = at + wrapup end
     local event = K.AGENT_E_KEEP
     if S.used(a) == 0 then
-        event = a.n6 ~= 0 and K.AGENT_E_REST or a.n4 ~= 0 and K.AGENT_E_WRAP or K.AGENT_E_CLEAR
+        event = a.A_OFFERS ~= 0 and K.AGENT_E_REST or a.A_WRAP ~= 0 and K.AGENT_E_WRAP or K.AGENT_E_CLEAR
     end
-    if event == K.AGENT_E_REST then a.n6, a.n4 = 0, 0 end
-    if event ~= K.AGENT_E_KEEP or seated and a.n1 == 0 then S.agent_event(a, event, at) end
+    if event == K.AGENT_E_REST then a.A_OFFERS, a.A_WRAP = 0, 0 end
+    if event ~= K.AGENT_E_KEEP or seated and a.A_SEATED == 0 then S.agent_event(a, event, at) end
     S.todo_agent(a.order)
 end
 
@@ -377,17 +377,17 @@ function S.visit_end(u, outcome, at)
     local l, seated, history, archive = S.lane_hold(u.group), u.state == K.USER_SEATED, S.set[K.SET_HISTORY + 1],
         S.set[K.SET_ARCHIVE + 1]
     if seated then
-        S.figure(l, at, 7, 1)
-        S.figure(l, at, 8, S.lasted(u.n4, at))
+        S.figure(l, at, F_FINISHED, 1)
+        S.figure(l, at, F_TALK, S.lasted(u.U_MATCHED, at))
     else
-        S.figure(l, at, outcome == 4 and 6 or 5, 1)
+        S.figure(l, at, outcome == K.OUTCOME_TIMEOUT and F_TIMEOUT or F_ABANDONED, 1)
     end
-    if outcome == 5 then S.figure(l, at, 9, 1) end
+    if outcome == K.OUTCOME_DROPPED then S.figure(l, at, F_DROPPED, 1) end
     if archive == 0 and history == 0 then
         local behind = nil
         if S.cnt(K.COUNT_VISITS) == 0 then return end
         for _ = 1, 2 do
-            local old = S.walk('7', '0', nil, 0, behind)
+            local old = S.walk(K.KIND_VISIT, '0', nil, 0, behind)
             if not old then break end
             behind = old.order
             S.erase(old)
@@ -395,10 +395,10 @@ function S.visit_end(u, outcome, at)
         end
         return
     end
-    local v = S.fresh('7', format('%.0f', S.change.v))
+    local v = S.fresh(K.KIND_VISIT, format('%.0f', S.change.v))
     v.state, v.ends, v.owner = outcome, K.FOREVER, u.owner
-    v.n0, v.n1, v.n2, v.n3, v.n4 = u.n1, u.n0, u.n2, seated and u.n4 or 0, at
-    if u.n5 ~= 0 then v.n5, v.n6 = S.change.agent.order, u.n5 end
+    v.VISIT_PRIORITY, v.VISIT_SINCE, v.VISIT_APPLIED, v.VISIT_SEATED, v.VISIT_END = u.U_PRIORITY, u.U_SINCE, u.U_APPLIED, seated and u.U_MATCHED or 0, at
+    if u.U_NO ~= 0 then v.VISIT_LOGIN, v.VISIT_NO = S.change.agent.order, u.U_NO end
     v.data = u.id .. '\n' .. u.group
     if archive > 0 then
         -- Visits stay until they are in a history: see drain.
@@ -422,8 +422,8 @@ local function user_gone(u, outcome, verb, at)
     end
     S.count_user(S.lane_hold(u.group), from, -1)
     S.erase(u)
-    S.subject(verb, from, {kind = '3', state = K.USER_GONE, token = u.token, ends = 0, owner = u.owner, id = u.id,
-        group = u.group, n5 = u.n5}, outcome)
+    S.subject(verb, from, {kind = K.KIND_USER, state = K.USER_GONE, token = u.token, ends = 0, owner = u.owner, id = u.id,
+        group = u.group, U_NO = u.U_NO}, outcome)
 end
 
 function S.user_save(u, from)
@@ -436,17 +436,17 @@ end
 -- Set the time and patience of @u, which waits again.  Time in a room is not waiting time; time in an offer
 -- is, but does not end the offer: see src/nouns/queue/queue_change.c.
 function S.patience_back(u, at)
-    local left = u.n7 - u.n4
+    local left = u.U_PATIENCE - u.U_MATCHED
     if u.state == K.USER_SEATED then
-        u.n2 = at
-        if u.n7 ~= 0 then u.n7 = at + (left > K.PATIENCE_LEFT and left or K.PATIENCE_LEFT) end
-    elseif u.n7 ~= 0 and u.n7 < at then
-        u.n7 = at
+        u.U_APPLIED = at
+        if u.U_PATIENCE ~= 0 then u.U_PATIENCE = at + (left > K.PATIENCE_LEFT and left or K.PATIENCE_LEFT) end
+    elseif u.U_PATIENCE ~= 0 and u.U_PATIENCE < at then
+        u.U_PATIENCE = at
     end
 end
 
 local function user_back(u, to, reject, verb, at)
-    local from, was = u.state, u.owner ~= '' and {u.owner, u.token, u.n5} or nil
+    local from, was = u.state, u.owner ~= '' and {u.owner, u.token, u.U_NO} or nil
     S.step()
     if was then
         S.room_empty(u, at)
@@ -457,8 +457,8 @@ local function user_back(u, to, reject, verb, at)
         if from == K.USER_SEATED then S.visit_end(u, 8, at) end
     end
     S.patience_back(u, at)
-    u.n6 = 0
-    if to == K.USER_AWAY then u.n6, u.n3 = at + S.set[K.SET_GRACE + 1], 0 end
+    u.U_END = 0
+    if to == K.USER_AWAY then u.U_END, u.U_BEAT = at + S.set[K.SET_GRACE + 1], 0 end
     S.user_settle(u, to)
     S.user_save(u, from)
     S.subject(verb, from, u, from == K.USER_SEATED and 8 or nil, was)

@@ -5,9 +5,9 @@
 function S.make_expiry()
     function S.first_in_rooms(a)
         local best
-        for i = 1, a.n0 do
+        for i = 1, a.A_CAPACITY do
             if a.rooms[i] ~= '' then
-                local r = S.find('3', a.rooms[i])
+                local r = S.find(K.KIND_USER, a.rooms[i])
                 if not r or r.owner ~= a.id then S.damaged() end
                 local p = S.place_of(r)
                 if not best or p < S.place_of(best) or p == S.place_of(best) and r.order < best.order then
@@ -29,9 +29,9 @@ function S.make_expiry()
         if u then
             local offered = u.state == K.USER_OFFERED -- the agent has missed the offer
             local back = offered or S.set[K.SET_REQUEUE + 1] == K.REQUEUE_FRONT
-            if a.n6 % 4 < 2 then a.n6 = a.n6 + 2 end
+            if a.A_OFFERS % 4 < 2 then a.A_OFFERS = a.A_OFFERS + 2 end
             local to = S.user_move(u, back and K.USER_E_BACK or K.USER_E_DROP)
-            S.user_leaves(u, to, 5, offered, K.V_REQUEUE, at)
+            S.user_leaves(u, to, K.OUTCOME_DROPPED, offered, K.V_REQUEUE, at)
             S.change_commit()
             return false
         end
@@ -40,15 +40,15 @@ function S.make_expiry()
         S.subject(verb, from, a)
         for i = 1, #a.lanes do
             local id = format('%.0f.%d', a.order, i - 1)
-            S.erase(S.find('2', id) or S.damaged())
-            S.erase(S.find('2', id .. 's') or S.damaged())
+            S.erase(S.find(K.KIND_LINK, id) or S.damaged())
+            S.erase(S.find(K.KIND_LINK, id .. 's') or S.damaged())
         end
         if a.lanes[1] == '*' then S.add(K.COUNT_FOR_ALL, -1) end
         local paused = event == K.AGENT_E_LOST and (from == K.AGENT_PAUSED or from == K.AGENT_PAUSING)
-        if paused or a.n4 > at then
-            local absent = S.fresh('5', a.id)
+        if paused or a.A_WRAP > at then
+            local absent = S.fresh(K.KIND_ABSENT, a.id)
             absent.ends, absent.token = K.FOREVER - 1, a.login
-            if not paused then absent.ends, absent.n0 = a.n4, a.n4 end
+            if not paused then absent.ends, absent.ABSENT_UNTIL = a.A_WRAP, a.A_WRAP end
             if not S.remember then S.make_memory() end
             S.remember(absent, K.COUNT_ABSENT, K.ABSENT_MAX, S.change.v)
         end
@@ -60,21 +60,21 @@ function S.make_expiry()
 
     function S.expire_agent(r)
         local at, from = r.ends, S.shown(r)
-        local later = r.n2 ~= 0 and r.n2 <= at and S.outage_end(r.n2)
+        local later = r.A_BEAT ~= 0 and r.A_BEAT <= at and S.outage_end(r.A_BEAT)
         if later then
-            r.n2 = later
+            r.A_BEAT = later
             S.agent_settle(r)
             S.todo_agent(r.order) -- while it was due, matches passed over it
             return S.heartbeat(r)
         end
-        if r.n2 ~= 0 and r.n2 <= at then return S.agent_leave(r, K.AGENT_E_LOST, K.V_EXPIRE, at) end
+        if r.A_BEAT ~= 0 and r.A_BEAT <= at then return S.agent_leave(r, K.AGENT_E_LOST, K.V_EXPIRE, at) end
         S.change_init()
         local a = S.agent_read(r)
         S.change.agent = a
         S.step()
-        a.n4, a.touched = 0, true
+        a.A_WRAP, a.touched = 0, true
         S.agent_event(a, K.AGENT_E_DONE, at)
-        a.ends = a.n2
+        a.ends = a.A_BEAT
         S.subject(K.V_EXPIRE, from, a)
         S.todo_agent(a.order)
         S.change_commit()
@@ -82,15 +82,15 @@ function S.make_expiry()
 
     function S.expire_user(u)
         local at, state = u.ends, u.state
-        local event, outcome = K.USER_E_BACK, state == K.USER_SEATED and 6 or 3 -- the agent has missed it
-        if (state == K.USER_WAITING or state == K.USER_AWAY) and u.n7 ~= 0 and u.n7 <= at then
-            event, outcome = K.USER_E_TIMEOUT, 4
-        elseif state == K.USER_AWAY or u.n3 ~= 0 and u.n3 <= at then
+        local event, outcome = K.USER_E_BACK, state == K.USER_SEATED and K.OUTCOME_CUT or K.OUTCOME_LOST -- the agent has missed it
+        if (state == K.USER_WAITING or state == K.USER_AWAY) and u.U_PATIENCE ~= 0 and u.U_PATIENCE <= at then
+            event, outcome = K.USER_E_TIMEOUT, K.OUTCOME_TIMEOUT
+        elseif state == K.USER_AWAY or u.U_BEAT ~= 0 and u.U_BEAT <= at then
             event = K.USER_E_DROP
         end
-        local later = event == K.USER_E_DROP and S.outage_end(state == K.USER_AWAY and u.n6 or u.n3)
+        local later = event == K.USER_E_DROP and S.outage_end(state == K.USER_AWAY and u.U_END or u.U_BEAT)
         if later then
-            u[state == K.USER_AWAY and 'n6' or 'n3'] = later
+            u[state == K.USER_AWAY and K.U_END or K.U_BEAT] = later
             S.user_settle(u, state)
             if state == K.USER_WAITING then S.todo_user(u) end
             return S.heartbeat(u)
@@ -103,7 +103,7 @@ function S.make_expiry()
     -- Apply the next expiry that is due.  Return false if none is.
     function S.expire_next()
         if S.due < 0 or S.due > S.moment then return false end
-        local a, u, r = S.walk('1', '1'), S.walk('3', '1'), S.walk('9', '1')
+        local a, u, r = S.walk(K.KIND_AGENT, '1'), S.walk(K.KIND_USER, '1'), S.walk(K.KIND_REFUSAL, '1')
         S.due = -1
         if a then S.due = a.ends end
         if u and (S.due < 0 or u.ends < S.due) then S.due = u.ends end
@@ -142,7 +142,7 @@ function S.make_expiry()
             if not more then return counted, false end
             if n >= max or S.looked >= K.STEP_MAX then
                 -- S.due is only a lower bound.
-                local a, u, r = S.walk('1', '1'), S.walk('3', '1'), S.walk('9', '1')
+                local a, u, r = S.walk(K.KIND_AGENT, '1'), S.walk(K.KIND_USER, '1'), S.walk(K.KIND_REFUSAL, '1')
                 return counted, a and S.due_now(a) or u and S.due_now(u) or r and S.due_now(r) or false
             end
         end

@@ -4,26 +4,26 @@
 
 function S.pace(l, u)
     local f = l.f
-    local d = S.lasted(f[11] > u.n2 and f[11] or u.n2, S.at())
-    if S.at() > u.n2 then
+    local d = S.lasted(f[F_LAST] > u.U_APPLIED and f[F_LAST] or u.U_APPLIED, S.at())
+    if S.at() > u.U_APPLIED then
         if d > 86400000 then d = 86400000 end
-        f[10] = f[10] == 0 and 16 * d or floor((7 * f[10] + 16 * d) / 8)
+        f[F_PACE] = f[F_PACE] == 0 and 16 * d or floor((7 * f[F_PACE] + 16 * d) / 8)
     end
-    f[11], l.dirty = S.at(), true
+    f[F_LAST], l.dirty = S.at(), true
 end
 
 function S.seated(l, u)
-    local wait = S.lasted(u.n2, S.at())
+    local wait = S.lasted(u.U_APPLIED, S.at())
     S.pace(l, u)
-    S.figure(l, S.at(), 2, 1)
-    S.figure(l, S.at(), 4, wait)
-    if wait <= S.set[K.SET_SERVICE + 1] then S.figure(l, S.at(), 3, 1) end
-    S.change.agent.n3 = S.change.agent.n3 + 1
+    S.figure(l, S.at(), F_SEATED, 1)
+    S.figure(l, S.at(), F_WAIT, wait)
+    if wait <= S.set[K.SET_SERVICE + 1] then S.figure(l, S.at(), F_WITHIN, 1) end
+    S.change.agent.A_SERVED = S.change.agent.A_SERVED + 1
 end
 
 function S.row(u, a, no, ends)
     S.rows = S.rows or {}
-    S.rows[#S.rows + 1] = {u.id, a.id, u.group, '', a.order, no, u.state, u.n1, u.n0, u.n2, S.at(), ends, 0, 0,
+    S.rows[#S.rows + 1] = {u.id, a.id, u.group, '', a.order, no, u.state, u.U_PRIORITY, u.U_SINCE, u.U_APPLIED, S.at(), ends, 0, 0,
         0, 0, 0, 0, 0, u.token, ''}
 end
 
@@ -38,25 +38,25 @@ function S.give(u, stored)
     end
     a.rooms[no], a.touched, a.token = u.id, true, S.change.v
     if offer > 0 then
-        a.n6 = a.n6 + 4
+        a.A_OFFERS = a.A_OFFERS + 4
         S.agent_event(a, K.AGENT_E_OFFER, S.at())
-        u.n6 = S.moment + offer -- an offer begins now, even if the match was due earlier
+        u.U_END = S.moment + offer -- an offer begins now, even if the match was due earlier
     else
-        a.n1 = a.n1 + 1
+        a.A_SEATED = a.A_SEATED + 1
         S.agent_event(a, K.AGENT_E_SEAT, S.at())
         S.seated(l, u)
-        u.n6 = 0
+        u.U_END = 0
     end
     S.user_settle(u, (S.user_move(u, offer > 0 and K.USER_E_OFFER or K.USER_E_SEAT)))
-    u.owner, u.token, u.n4, u.n5 = a.id, S.change.v, S.at(), no
+    u.owner, u.token, u.U_MATCHED, u.U_NO = a.id, S.change.v, S.at(), no
     S.user_save(u, stored and K.USER_WAITING or K.USER_GONE)
     S.subject(K.V_MATCH, K.USER_WAITING, u)
     S.n_matched = S.n_matched + 1
-    if S.tell_rows then S.row(u, a, no, u.n6) end
+    if S.tell_rows then S.row(u, a, no, u.U_END) end
 end
 
 function S.link_next(lane, rank, order)
-    local one, two = S.walk('2', '0', lane, rank, order), S.walk('2', '0', '*', rank, order)
+    local one, two = S.walk(K.KIND_LINK, '0', lane, rank, order), S.walk(K.KIND_LINK, '0', '*', rank, order)
     if not one or two and (two.rank < one.rank or two.rank == one.rank and two.order < one.order) then
         return two
     end
@@ -78,7 +78,7 @@ function S.pick_fresh(u, v)
             turned, any, rank, order = true, false, 0, 0
         else
             rank, order = link.rank, link.order
-            local a = S.find('1', link.owner) or S.damaged()
+            local a = S.find(K.KIND_AGENT, link.owner) or S.damaged()
             if S.due_now(a) then
                 passed = passed + 1
             elseif not S.refused(u, a.id) then
@@ -115,7 +115,7 @@ function S.first_user(a, any, search)
     local heads, best, i, n = {}, nil, 1, #a.lanes
     while true do
         local k = best or i
-        heads[k] = S.walk('3', '0', a.lanes[k] ~= '*' and a.lanes[k] or nil, search.rank, search.order) or false
+        heads[k] = S.walk(K.KIND_USER, '0', a.lanes[k] ~= '*' and a.lanes[k] or nil, search.rank, search.order) or false
         if best or i == n then
             best = nil
             for j = 1, n do
@@ -136,7 +136,7 @@ end
 -- before the end.
 function S.match_agent_once(search)
     local a, u, full = S.change.agent, nil, nil
-    if S.cnt(5 + K.USER_WAITING) == 0 or not S.is_open(a) or S.due_now(a) then return false end
+    if S.cnt(K.COUNT_USERS + K.USER_WAITING) == 0 or not S.is_open(a) or S.due_now(a) then return false end
     if not search.refusals then u, full = S.first_user(a, false, search) end
     if not u and not full then
         if not search.refusals then search.order = 0 end
@@ -171,7 +171,7 @@ end
 
 function S.match_user(rank, order)
     for _ = 1, K.EXPIRE_MAX do
-        local u = S.walk('3', '0', nil, rank, order - 1)
+        local u = S.walk(K.KIND_USER, '0', nil, rank, order - 1)
         if not u or u.rank ~= rank or u.order ~= order or S.due_now(u) then return end
         local a = S.pick(u, S.version + 1)
         if not a or not S.match_of(a, {}) then return end

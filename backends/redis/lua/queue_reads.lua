@@ -23,7 +23,7 @@ function S.make_reads()
         if not S.exists then S.status = K.MISSING return end
         local looked, n = 0, 0
         while true do
-            local r = S.walk('3', slot, slot ~= '2' and lane or nil, hi, order)
+            local r = S.walk(K.KIND_USER, slot, slot ~= '2' and lane or nil, hi, order)
             if not r then return end
             if n == max or looked == K.PAGE_MAX then
                 S.more, S.agent = 1, format('%.0f.%.0f', hi or 0, order or 0)
@@ -33,8 +33,8 @@ function S.make_reads()
             if r.state == state and (not lane or lane == r.group) then
                 n = n + 1
                 S.rows = S.rows or {}
-                S.rows[n] = {r.id, r.owner, r.group, '', r.n5 ~= 0 and (S.find('1', r.owner) or S.damaged()).order
-                    or 0, r.n5, r.state, r.n1, r.n0, r.n2, r.n4, S.shown_until(r), 0, 0, 0, 0, 0, 0, r.order,
+                S.rows[n] = {r.id, r.owner, r.group, '', r.U_NO ~= 0 and (S.find(K.KIND_AGENT, r.owner) or S.damaged()).order
+                    or 0, r.U_NO, r.state, r.U_PRIORITY, r.U_SINCE, r.U_APPLIED, r.U_MATCHED, S.shown_until(r), 0, 0, 0, 0, 0, 0, r.order,
                     r.token, ''}
             end
         end
@@ -46,18 +46,18 @@ function S.make_reads()
         if not S.exists then S.status = K.MISSING return end
         if a[K.ARG_AFTER] then from = '(1n' .. a[K.ARG_AFTER] end
         while true do
-            local m = call('ZRANGEBYLEX', INDEX, from, '(1n\255', 'LIMIT', '0', '1')[1]
+            local m = call('ZRANGEBYLEX', INDEX, from, '(' .. K.KIND_AGENT .. 'n\255', 'LIMIT', '0', '1')[1]
             if not m then
                 S.agent = ''
                 return
             end
             if n == max then S.more = 1 return end
-            local r = S.agent_read(S.find('1', sub(m, 3)))
+            local r = S.agent_read(S.find(K.KIND_AGENT, sub(m, 3)))
             from, n, S.agent = '(' .. m, n + 1, r.id
             S.rows = S.rows or {}
-            S.rows[n] = {'', r.id, '', table.concat(r.lanes, ','), r.order, 0, S.shown(r), 0, r.since, 0, r.n7,
-                r.state == K.AGENT_WRAPUP and r.n4 or 0,
-                0, 0, r.n0, S.used(r), r.n3, r.n5, 0, r.login, ''}
+            S.rows[n] = {'', r.id, '', table.concat(r.lanes, ','), r.order, 0, S.shown(r), 0, r.since, 0, r.A_STATE_SINCE,
+                r.state == K.AGENT_WRAPUP and r.A_WRAP or 0,
+                0, 0, r.A_CAPACITY, S.used(r), r.A_SERVED, r.A_LEVEL, 0, r.login, ''}
         end
     end
 
@@ -65,16 +65,16 @@ function S.make_reads()
     function S.longest_waits(lane)
         local rank, order, came, longest, passed = nil, nil, 0, 0, 0
         while true do
-            local r = S.walk('3', '0', lane, rank, order)
+            local r = S.walk(K.KIND_USER, '0', lane, rank, order)
             if not r then return longest, came end
             if S.place_of(r) ~= r.rank then S.damaged() end
-            local since = S.lasted(r.n0, S.now)
-            came, longest = math.max(came, since), math.max(longest, math.min(since, S.lasted(r.n2, S.now)))
+            local since = S.lasted(r.U_SINCE, S.now)
+            came, longest = math.max(came, since), math.max(longest, math.min(since, S.lasted(r.U_APPLIED, S.now)))
             if since > longest and passed < K.STEP_MAX then
                 rank, order, passed = r.rank, r.order, passed + 1
             else
                 if since > longest then S.more = 1 end
-                rank, order = (K.PRIORITY_MAX - r.n1) * 8796093022208 + K.PLACE_MAX, 9007199254740991
+                rank, order = (K.PRIORITY_MAX - r.U_PRIORITY) * 8796093022208 + K.PLACE_MAX, 9007199254740991
             end
         end
     end
@@ -89,7 +89,7 @@ function S.make_reads()
                     S.more = 1
                     return
                 end
-                local state = (S.find('1', r.group) or S.damaged()).state
+                local state = (S.find(K.KIND_AGENT, r.group) or S.damaged()).state
                 x[5 + state], counted = x[5 + state] + 1, counted + 1
                 r = S.server(of, r.order)
             end
@@ -105,34 +105,34 @@ function S.make_reads()
         while true do
             local l
             if lane then
-                l = S.find('6', lane)
+                l = S.find(K.KIND_LANE, lane)
             else
-                local m = call('ZRANGEBYLEX', INDEX, from, '(6n\255', 'LIMIT', '0', '1')[1]
+                local m = call('ZRANGEBYLEX', INDEX, from, '(' .. K.KIND_LANE .. 'n\255', 'LIMIT', '0', '1')[1]
                 if not m then break end
                 from = '(' .. m
-                l = S.find('6', sub(m, 3))
+                l = S.find(K.KIND_LANE, sub(m, 3))
             end
             if l then
                 local g = S.figures(l.data)
-                x[1], x[2], x[3], x[4] = x[1] + l.n0, x[2] + l.n3, x[3] + l.n1, x[4] + l.n2
+                x[1], x[2], x[3], x[4] = x[1] + l.L_WAITING, x[2] + l.L_AWAY, x[3] + l.L_OFFERED, x[4] + l.L_SEATED
                 if g[1] == day then
                     for i = 2, 9 do f[i] = f[i] + g[i] end
                 end
             end
             if lane then break end
         end
-        if lane and S.cnt(K.COUNT_FOR_ALL) < S.cnt(1) + S.cnt(2) + S.cnt(3) + S.cnt(4) + S.cnt(5) then
+        if lane and S.cnt(K.COUNT_FOR_ALL) < S.cnt(K.AGENT_IDLE) + S.cnt(K.AGENT_OFFERED) + S.cnt(K.AGENT_BUSY) + S.cnt(K.AGENT_WRAPUP) + S.cnt(K.AGENT_PAUSED) then
             S.servers_count(lane, x)
         else
             for i = 1, 5 do x[5 + i] = S.cnt(i) end
         end
         for i = 6, 10 do x[5] = x[5] + x[i] end
         x[11], x[12] = S.longest_waits(lane)
-        x[13], x[14], x[15], x[16] = f[2], f[5], f[6], f[7]
-        x[17] = f[2] > 0 and floor(f[3] * 10000 / f[2]) or -1
-        x[18] = f[2] > 0 and floor(f[4] / f[2]) or -1
-        x[19] = f[7] > 0 and floor(f[8] / f[7]) or -1
-        x[20], x[21] = f[9], S.cnt(K.COUNT_VISITS)
+        x[13], x[14], x[15], x[16] = f[F_SEATED], f[F_ABANDONED], f[F_TIMEOUT], f[F_FINISHED]
+        x[17] = f[F_SEATED] > 0 and floor(f[F_WITHIN] * 10000 / f[F_SEATED]) or -1
+        x[18] = f[F_SEATED] > 0 and floor(f[F_WAIT] / f[F_SEATED]) or -1
+        x[19] = f[F_FINISHED] > 0 and floor(f[F_TALK] / f[F_FINISHED]) or -1
+        x[20], x[21] = f[F_DROPPED], S.cnt(K.COUNT_VISITS)
     end
 
     -- Return a visit as a row.
@@ -145,8 +145,8 @@ function S.make_reads()
             d = {sub(r.data, 1, at - 1), sub(r.data, at + 1)}
         end
         local seated = r.state < 2 or r.state > 4 -- usher__queue_had_room()
-        return {d[1], r.owner, d[2], '', r.n5, r.n6, r.state, r.n0, r.n1, r.n2, r.n3,
-            r.n4, S.lasted(r.n2, seated and r.n3 or r.n4), seated and S.lasted(r.n3, r.n4) or 0, 0, 0, 0, 0,
+        return {d[1], r.owner, d[2], '', r.VISIT_LOGIN, r.VISIT_NO, r.state, r.VISIT_PRIORITY, r.VISIT_SINCE, r.VISIT_APPLIED, r.VISIT_SEATED,
+            r.VISIT_END, S.lasted(r.VISIT_APPLIED, seated and r.VISIT_SEATED or r.VISIT_END), seated and S.lasted(r.VISIT_SEATED, r.VISIT_END) or 0, 0, 0, 0, 0,
             r.order, 0, ''}
     end
 
@@ -158,7 +158,7 @@ function S.make_reads()
         if not S.exists then S.status = K.MISSING return end
         local looked, n = 0, 0
         while true do
-            local r = S.walk('7', '0', nil, 0, before, true)
+            local r = S.walk(K.KIND_VISIT, '0', nil, 0, before, true)
             if not r then return end
             if n == max or looked == K.PAGE_MAX then
                 S.more, S.agent = 1, format('0.%.0f', before)
@@ -166,8 +166,8 @@ function S.make_reads()
             end
             before, looked = r.order, looked + 1
             local row = S.visit_row(r)
-            if (not user or user == row[1]) and (not agent or agent == r.owner) and (not since or r.n4 >= since)
-                and (not till or r.n4 <= till) then
+            if (not user or user == row[1]) and (not agent or agent == r.owner) and (not since or r.VISIT_END >= since)
+                and (not till or r.VISIT_END <= till) then
                 n = n + 1
                 S.rows = S.rows or {}
                 S.rows[n] = row
@@ -181,11 +181,11 @@ function S.make_reads()
         repeat
             n = 0
             while n < K.CHANGE_MAX do
-                r = S.walk('7', '0', nil, 0, behind)
+                r = S.walk(K.KIND_VISIT, '0', nil, 0, behind)
                 if r and r.order > token then r = nil end
                 if not r then break end
                 behind = r.order
-                if not till or r.n4 <= till then
+                if not till or r.VISIT_END <= till then
                     S.erase(r)
                     n = n + 1
                 end
@@ -204,7 +204,7 @@ function S.make_reads()
         if not S.exists then S.status = K.MISSING return end
         if a[K.ARG_TOKEN] then S.drop_visits(a[K.ARG_TOKEN], a[K.ARG_UNTIL] or nil) end
         while true do
-            local r = S.walk('7', '0', nil, 0, behind)
+            local r = S.walk(K.KIND_VISIT, '0', nil, 0, behind)
             if not r then break end
             if n == max then
                 S.more = 1

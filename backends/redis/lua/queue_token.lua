@@ -6,7 +6,7 @@
 function S.login_token(r)
     if r.lanes then return r.login end
     local d = munpack(r.data)
-    return d[4 + d[1] + r.n0] or r.order
+    return d[4 + d[1] + r.A_CAPACITY] or r.order
 end
 
 -- Functions that only a command with a token, or on a strict queue, needs.
@@ -35,10 +35,10 @@ function S.make_tokens()
         if not g[K.ARG_TOKEN] or verb == K.V_FINISH or verb == K.V_DRAIN then return false end
         local r, current
         if g[K.ARG_USER] then
-            r = S.load('3', g[K.ARG_USER])
+            r = S.load(K.KIND_USER, g[K.ARG_USER])
             if r then current = (verb == K.V_ACCEPT or verb == K.V_REJECT) and r.token or r.order end
         else
-            r = S.load('1', g[K.ARG_AGENT])
+            r = S.load(K.KIND_AGENT, g[K.ARG_AGENT])
             if r then
                 current = S.login_token(r)
             elseif verb == K.V_LOGOUT then

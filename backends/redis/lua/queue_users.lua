@@ -5,14 +5,14 @@
 function S.user_alive(u, to, what)
     local at, from = S.beat(), u.state
     if what == K.SAME then
-        if u.n3 == at then return end
-        u.n3 = at
+        if u.U_BEAT == at then return end
+        u.U_BEAT = at
         S.user_settle(u, from)
         return S.heartbeat(u)
     end
     S.change_init()
     S.step()
-    u.n3, u.n6 = at, 0
+    u.U_BEAT, u.U_END = at, 0
     S.user_settle(u, to)
     S.user_save(u, from)
     S.subject(S.verb, from, u)
@@ -20,7 +20,7 @@ function S.user_alive(u, to, what)
     S.change_commit()
 end
 
-function S.tell_user(status) S.say_user(status, S.find('3', S.a[K.ARG_USER])) end
+function S.tell_user(status) S.say_user(status, S.find(K.KIND_USER, S.a[K.ARG_USER])) end
 
 function S.user_again(u, apply)
     local to, what = S.user_move(u, K.USER_E_APPLY)
@@ -31,7 +31,7 @@ end
 
 function S.where(alive)
     local id = S.a[K.ARG_USER]
-    local u = S.load('3', id)
+    local u = S.load(K.KIND_USER, id)
     if not u then return S.gone(K.MISSING, id) end
     if alive then return S.user_again(u, false) end
     S.say_user(K.OK, u)
@@ -59,29 +59,29 @@ end
 function S.apply_verb()
     local g, set = S.a, S.set
     local id, since = g[K.ARG_USER], g[K.ARG_SINCE]
-    local u = S.load('3', id)
+    local u = S.load(K.KIND_USER, id)
     if u and u.owner == '' and g[K.ARG_LANE] and g[K.ARG_LANE] ~= u.group then
         S.because = 'the user waits in another lane: move it'
         return S.say_user(K.REFUSED, u)
     end
     if u then return S.user_again(u, true) end
     S.gone(K.EMPTY, id)
-    if S.cnt(1) + S.cnt(2) + S.cnt(3) + S.cnt(4) + S.cnt(5) == 0 then S.why = 1 return end
+    if S.cnt(K.AGENT_IDLE) + S.cnt(K.AGENT_OFFERED) + S.cnt(K.AGENT_BUSY) + S.cnt(K.AGENT_WRAPUP) + S.cnt(K.AGENT_PAUSED) == 0 then S.why = K.WHY_NO_AGENT return end
     if set[K.SET_ARCHIVE + 1] > 0 and S.cnt(K.COUNT_VISITS) >= set[K.SET_ARCHIVE + 1] then
         S.status, S.why, S.because = K.FULL, 3, 'archive= ended visits wait for the history: drain them first'
         return
     end
-    local new = S.fresh('3', id)
-    new.group, new.n1, new.n0 = g[K.ARG_LANE] or 'default', g[K.ARG_PRIORITY] or 0, since or S.now
-    new.n2, new.n3, new.n7 = S.at(), S.beat(), set[K.SET_MAXWAIT + 1] > 0 and S.moment + set[K.SET_MAXWAIT + 1] or 0
+    local new = S.fresh(K.KIND_USER, id)
+    new.group, new.U_PRIORITY, new.U_SINCE = g[K.ARG_LANE] or 'default', g[K.ARG_PRIORITY] or 0, since or S.now
+    new.U_APPLIED, new.U_BEAT, new.U_PATIENCE = S.at(), S.beat(), set[K.SET_MAXWAIT + 1] > 0 and S.moment + set[K.SET_MAXWAIT + 1] or 0
     new.order = S.version + 1
     S.change_init()
     local l, found = S.lane_hold(new.group), nil
     if set[K.SET_TRIGGER + 1] == K.TRIGGER_AUTO then found = S.pick(new, S.version + 2) end
     if found then S.change.agent = S.agent_read(found) end
-    if not found and not S.served(new.group) then S.why = 1 return end
-    local alone, limit = l.n0 == 0, set[K.SET_LIMIT + 1]
-    if limit > 0 and not found and S.cnt(5 + K.USER_WAITING) + S.cnt(5 + K.USER_AWAY) >= limit then
+    if not found and not S.served(new.group) then S.why = K.WHY_NO_AGENT return end
+    local alone, limit = l.L_WAITING == 0, set[K.SET_LIMIT + 1]
+    if limit > 0 and not found and S.cnt(K.COUNT_USERS + K.USER_WAITING) + S.cnt(K.COUNT_USERS + K.USER_AWAY) >= limit then
         S.status, S.because = K.FULL, 'the queue is full (limit=)'
         return
     end
@@ -108,13 +108,13 @@ function S.apply_verb()
 end
 
 function S.end_visit(u, outcome, to)
-    S.user, S.agent, S.index, S.wait, S.no, S.token = u.id, u.owner, -1, -1, u.n5, u.token
+    S.user, S.agent, S.index, S.wait, S.no, S.token = u.id, u.owner, -1, -1, u.U_NO, u.token
     S.change_init()
     local room = u.owner ~= ''
     S.user_leaves(u, to, outcome, false, S.verb, S.at())
     if room then
         S.login = S.change.agent.order
-        if S.verb == K.V_FINISH then S.change.agent.n2 = S.beat() end
+        if S.verb == K.V_FINISH then S.change.agent.A_BEAT = S.beat() end
         if S.set[K.SET_TRIGGER + 1] == K.TRIGGER_AUTO then
             local _, full = S.match_agent_once({})
             if not full then S.todo_a[#S.todo_a] = nil end
@@ -127,9 +127,9 @@ end
 
 function S.leave_verb()
     local id = S.a[K.ARG_USER]
-    local u = S.load('3', id)
+    local u = S.load(K.KIND_USER, id)
     if not u then return S.gone(K.MISSING, id) end
-    S.end_visit(u, u.state == K.USER_SEATED and 1 or 2, (S.user_move(u, K.USER_E_LEAVE)))
+    S.end_visit(u, u.state == K.USER_SEATED and K.OUTCOME_SEATED or K.OUTCOME_LEFT, (S.user_move(u, K.USER_E_LEAVE)))
 end
 
 -- Return the user in room @room, or nil and the status.
@@ -144,10 +144,10 @@ function S.in_room(room)
     if not a and S.of_lost(login) then return nil, K.LOST end
     if not a then return nil, K.MISSING end
     S.agent_read(a)
-    if no > a.n0 then return nil, K.MISSING end
+    if no > a.A_CAPACITY then return nil, K.MISSING end
     S.login, S.no, S.agent = login, no, a.id
     if a.rooms[no] == '' then return nil, K.REFUSED end
-    return S.find('3', a.rooms[no]) or S.damaged()
+    return S.find(K.KIND_USER, a.rooms[no]) or S.damaged()
 end
 
 function S.finish()
@@ -171,7 +171,7 @@ function S.finish()
         S.status, S.user, S.agent, S.because = K.REFUSED, u.id, u.owner, 'the room is empty'
         return
     end
-    S.end_visit(u, 1, to)
+    S.end_visit(u, K.OUTCOME_SEATED, to)
 end
 
 function S.make_steps()
@@ -182,28 +182,28 @@ function S.make_steps()
 
     function S.accept_or_reject(accept)
         local g = S.a
-        local u, a = S.load('3', g[K.ARG_USER]), nil
+        local u, a = S.load(K.KIND_USER, g[K.ARG_USER]), nil
         S.user, S.agent, S.index, S.wait = g[K.ARG_USER], g[K.ARG_AGENT], -1, -1
-        a = S.load('1', g[K.ARG_AGENT])
+        a = S.load(K.KIND_AGENT, g[K.ARG_AGENT])
         if not a then S.status = K.MISSING return end
-        if u then u = S.load('3', g[K.ARG_USER]) end
-        if u then a = S.find('1', g[K.ARG_AGENT]) end
+        if u then u = S.load(K.KIND_USER, g[K.ARG_USER]) end
+        if u then a = S.find(K.KIND_AGENT, g[K.ARG_AGENT]) end
         if not u or not a then S.status = K.MISSING return end
         if u.owner ~= a.id then return S.not_offered(K.REFUSED) end
-        S.login, S.no, S.token, S.state = a.order, u.n5, u.token, S.shown(a)
+        S.login, S.no, S.token, S.state = a.order, u.U_NO, u.token, S.shown(a)
         local from = u.state
         local to, what = S.user_move(u, accept and K.USER_E_SEAT or K.USER_E_REJECT)
         if what ~= K.OK then return S.not_offered(what) end
         S.change_init()
         S.change.agent = S.agent_read(a)
         if not accept then
-            S.user_leaves(u, to, 2, true, S.verb, S.at())
+            S.user_leaves(u, to, K.OUTCOME_LEFT, true, S.verb, S.at())
         else
             S.step()
             local l = S.lane_hold(u.group)
-            a.n6, a.n1 = a.n6 - 4, a.n1 + 1
+            a.A_OFFERS, a.A_SEATED = a.A_OFFERS - 4, a.A_SEATED + 1
             S.agent_event(a, K.AGENT_E_SEAT, S.at())
-            u.n4, u.n6 = S.at(), 0
+            u.U_MATCHED, u.U_END = S.at(), 0
             S.seated(l, u)
             a.served = S.set[K.SET_STRATEGY + 1] == K.STRATEGY_FEWEST_SERVED
             S.user_settle(u, to)
@@ -216,13 +216,13 @@ function S.make_steps()
 
     function S.move_user()
         local g = S.a
-        local u = S.load('3', g[K.ARG_USER])
+        local u = S.load(K.KIND_USER, g[K.ARG_USER])
         if not u then return S.gone(K.MISSING, g[K.ARG_USER]) end
         local _, what = S.user_move(u, K.USER_E_MOVE)
         if what ~= K.OK then return S.say_user(what, u) end
         local lane, place = u.group, S.place_of(u)
-        local was1, was0 = u.n1, u.n0
-        u.group, u.n1, u.n0 = g[K.ARG_LANE] or lane, g[K.ARG_PRIORITY] or was1, g[K.ARG_SINCE] or was0
+        local was1, was0 = u.U_PRIORITY, u.U_SINCE
+        u.group, u.U_PRIORITY, u.U_SINCE = g[K.ARG_LANE] or lane, g[K.ARG_PRIORITY] or was1, g[K.ARG_SINCE] or was0
         local key = u.data
         u.data = '' -- a move by an operator cancels the refusals
         if key == '' and u.group == lane and S.place_of(u) == place then

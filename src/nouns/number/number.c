@@ -2161,7 +2161,7 @@ static enum usher_status run(work *w)
 
 /* ---- for the executor, the audit and the digest ------------------------------------ */
 
-#include "change/record_tables.h"
+#include "change/record_ranges.h"
 
 /* In minutes; checked because others can write to the store, and days are computed with it. */
 #define ZONE_MAX 1440
@@ -2274,6 +2274,11 @@ static const char *state_word(unsigned kind, unsigned state)
 {
     return kind == KIND_NUMBER ? usher_number_state_word((enum usher_number_state)state) : NULL;
 }
+
+static const char *const kinds[USHER_KINDS] = {
+#define RECORD(name, code, word, ...) [code] = (word),
+#include RECORDS_DEF
+};
 
 static const struct usher__constant constants[] = {
     { "V_EXPIRE", USHER_NUMBER_EXPIRE },

@@ -133,7 +133,7 @@ static enum usher_status alive_first(struct run *run)
     default:
         return USHER_OK;
     }
-    status = usher__queue_load(run, K_AGENT, &args(run->w)->agent, &r);
+    status = usher__queue_load(run, KIND_AGENT, &args(run->w)->agent, &r);
     if (status == USHER_OK)
         status = usher__queue_agent_alive(run, &r);
     return status == USHER_MISSING ? USHER_OK : status;
@@ -215,7 +215,7 @@ static enum usher_status agent_now(work *w)
     }
     if (id.size == 0)
         return USHER_OK;
-    status = w->ops->find(w->txn, &w->scope, K_AGENT, &id, &r);
+    status = w->ops->find(w->txn, &w->scope, KIND_AGENT, &id, &r);
     if (status == USHER_OK)
         q->state = shown(&r);
     return status == USHER_MISSING ? USHER_OK : status;
@@ -337,18 +337,40 @@ static void defaults(struct usher_scope *scope)
 
 static const char *state_word(unsigned kind, unsigned state)
 {
-    if (kind == K_AGENT)
+    if (kind == KIND_AGENT)
         return usher_queue_agent_state_word((enum usher_queue_agent_state)state);
-    return kind == K_USER ? usher_queue_user_state_word((enum usher_queue_user_state)state) : NULL;
+    return kind == KIND_USER ? usher_queue_user_state_word((enum usher_queue_user_state)state)
+                             : NULL;
 }
 
-static const char *const kinds[USHER_KINDS] = { NULL,     "agent", "link",  "user",   "request",
-                                                "absent", "lane",  "visit", "change", "refusal" };
+static const char *const kinds[USHER_KINDS] = {
+#define RECORD(name, code, word, ...) [code] = (word),
+#include RECORDS_DEF
+};
 
 static const struct usher__constant constants[] = {
     { "V_EXPIRE", USHER_QUEUE_EXPIRE },
     { "V_REQUEUE", USHER_QUEUE_REQUEUE },
     { "V_OUTAGE", USHER_QUEUE_OUTAGE },
+    { "WHY_NO_AGENT", USHER_QUEUE_WHY_NO_AGENT },
+    { "WHY_NO_USER", USHER_QUEUE_WHY_NO_USER },
+    { "WHY_HISTORY", USHER_QUEUE_WHY_HISTORY },
+    { "WHY_DUE", USHER_QUEUE_WHY_DUE },
+    { "PLACE_ROOM", USHER_QUEUE_PLACE_ROOM },
+    { "PLACE_OFFER", USHER_QUEUE_PLACE_OFFER },
+    { "PLACE_QUEUE", USHER_QUEUE_PLACE_QUEUE },
+    { "PLACE_AWAY", USHER_QUEUE_PLACE_AWAY },
+    { "OUTCOME_SEATED", USHER_QUEUE_OUTCOME_SEATED },
+    { "OUTCOME_LEFT", USHER_QUEUE_OUTCOME_LEFT },
+    { "OUTCOME_LOST", USHER_QUEUE_OUTCOME_LOST },
+    { "OUTCOME_TIMEOUT", USHER_QUEUE_OUTCOME_TIMEOUT },
+    { "OUTCOME_DROPPED", USHER_QUEUE_OUTCOME_DROPPED },
+    { "OUTCOME_CUT", USHER_QUEUE_OUTCOME_CUT },
+    { "OUTCOME_FREED", USHER_QUEUE_OUTCOME_FREED },
+    { "R_REFUSED", R_REFUSED },
+    { "R_FORGOTTEN", R_FORGOTTEN },
+    { "R_SEARCH", R_SEARCH },
+    { "R_LIMITS", R_LIMITS },
     { "PATIENCE_LEFT", USHER_QUEUE_PATIENCE_LEFT },
     { "DRAW_STEPS", USHER__DRAW_STEPS },
     { "RANKED_MAX", RANKED_MAX },
@@ -378,13 +400,13 @@ static int64_t beat(const struct usher_scope *scope)
 static int64_t life_ends(const struct usher_scope *scope, const struct usher_record *r)
 {
     (void)scope;
-    if (r->kind == K_AGENT)
+    if (r->kind == KIND_AGENT)
         return r->n[A_BEAT];
     return r->state == USHER_QUEUE_USER_AWAY ? r->n[U_END] : r->n[U_BEAT];
 }
 
 static const struct usher__lives lives = {
-    .kinds = { K_AGENT, K_USER },
+    .kinds = { KIND_AGENT, KIND_USER },
     .from = COUNT_OUTAGE_FROM,
     .to = COUNT_OUTAGE_TO,
     .verb = USHER_QUEUE_OUTAGE,
@@ -402,29 +424,21 @@ const struct usher__steps usher__queue_steps = {
     .kinds = kinds,
     .state_word = state_word,
     .sought_at = offsetof(struct usher_operation, arg.queue.user),
-    .sought_kind = K_USER,
+    .sought_kind = KIND_USER,
     .drops = "1323303132405063" "70809091",
     .drop_verb = USHER_QUEUE_DROP,
     .defer = defer,
     .first = "1:",
     .listed = "126",
-    .ranked = K_USER,
-    .logged = K_VISIT,
+    .ranked = KIND_USER,
+    .logged = KIND_VISIT,
     .count_names = {
-        [COUNT_LANES] = "LANES",
-        [COUNT_VISITS] = "VISITS",
-        [COUNT_REQUESTS] = "REQUESTS",
-        [COUNT_ABSENT] = "ABSENT",
-        [COUNT_OLD] = "OLD",
-        [COUNT_FOR_ALL] = "FOR_ALL",
-        [COUNT_CHANGES] = "CHANGES",
-        [COUNT_SINCE] = "SINCE",
-        [COUNT_OUTAGE_FROM] = "OUTAGE_FROM",
-        [COUNT_OUTAGE_TO] = "OUTAGE_TO",
+#define COUNT(name, at, text) [at] = #name,
+#include RECORDS_DEF
     },
     .settings_verb = USHER_QUEUE_SET,
     .constants = constants,
-    .log = { K_CHANGE, SET_LOG, COUNT_CHANGES, COUNT_SINCE, 0 },
+    .log = { KIND_CHANGE, SET_LOG, COUNT_CHANGES, COUNT_SINCE, 0 },
     .requests = COUNT_REQUESTS,
     .requests_max = SET_REQUESTS,
     .counted = (((1u << (COUNT_ABSENT + 1)) - 1) & ~1u) | 1u << COUNT_FOR_ALL |

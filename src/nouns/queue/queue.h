@@ -3,7 +3,7 @@
  * The verbs of a queue as steps on a record store.  src/core/queue_verbs.def, agent.def and
  * user.def define their meaning.  Only the files queue*.c include this header.
  *
- * Records
+ * Records (src/core/queue_records.def has their numbers)
  *   AGENT   id; order = version of login (slot 2 finds it by that), token = version of the last
  *           match; until_ms = the nearer of beat and wrap; data = array: the number of lanes, the
  *           lanes, the user of each room ("": empty), the time of the login; if it has a session:
@@ -19,8 +19,8 @@
  *           slot 2 while it has a room, owner = the agent, token = version of the match;
  *           data = the key of its refusals, "" while it has none
  *   ABSENT  id of an agent that missed its heartbeat while it was paused, or that left during its
- *           wrap-up: the next login is paused (n[0] is 0) or in wrap-up until n[0]; token = that of
- *           the login that is over
+ *           wrap-up: the next login is paused (ABSENT_UNTIL is 0) or in wrap-up until then;
+ *           token = that of the login that is over
  *   LANE    id; users by state; data = array of statistics; slot 0, rank = the day of them, or
  *           2^52 while users are in it, order = version at which it was created: see
  *           usher__queue_lane_over()
@@ -30,8 +30,8 @@
  *   REFUSAL state REFUSED, id "KEY.HASH": an agent has refused or missed a user.  KEY is the
  *           version of the first refusal of the visit, HASH 13 hex digits of the agent's
  *           name; group = KEY, owner = the agent (slot 2), data = the user, order = version,
- *           n[0] = its time.  Slot 1 until the user may be offered again, then slot 0, rank =
- *           n[0].
+ *           R_AT = its time.  Slot 1 until the user may be offered again, then slot 0, rank =
+ *           R_AT.
  *           State FORGOTTEN, id KEY: slot 1: the other refusals of a visit that has ended
  *           have to be erased.
  *           State SEARCH, id "?LOGIN": slot 1: an open agent has not searched all users.  See
@@ -55,31 +55,9 @@
 
 typedef struct usher__work work;
 
-enum kind {
-    K_AGENT = 1,
-    K_LINK = 2,
-    K_USER = 3,
-    K_ABSENT = 5,
-    K_LANE = 6,
-    K_VISIT = 7,
-    K_CHANGE = 8,
-    K_REFUSAL = 9
-};
-
-/* counts: 1..5 agents by state, 6..9 users by state */
-enum {
-    COUNT_USERS = 5,
-    COUNT_LANES = 10,
-    COUNT_VISITS,
-    COUNT_REQUESTS,
-    COUNT_ABSENT,
-    COUNT_OLD,     /* records that do not follow changed settings yet: OLD_RANKS, OLD_LIMITS */
-    COUNT_FOR_ALL, /* agents that serve all lanes */
-    COUNT_CHANGES, /* of the log */
-    COUNT_SINCE,
-    COUNT_OUTAGE_FROM, /* the last outage */
-    COUNT_OUTAGE_TO
-};
+/* The kinds, numbers, figures and counts. */
+#define RECORDS_DEF "core/queue_records.def"
+#include "change/record_names.h"
 
 enum {
 #define SETTING_SET(field) SET_##field,
@@ -96,39 +74,13 @@ enum {
 /* Links may be ranked by an earlier strategy; deadlines may follow an earlier ttl or maxwait. */
 enum { OLD_RANKS = 1, OLD_LIMITS = 2 };
 
-/* n of an agent: SEATED users, OFFERS * 4 + 2 while it leaves + 1 if it requested a pause, … */
-enum { A_CAPACITY, A_SEATED, A_BEAT, A_SERVED, A_WRAP, A_LEVEL, A_OFFERS, A_STATE_SINCE };
-
-/* n of a user.  APPLIED: since when it waits, or waited for its room: apply, or the return from a
- * room.  MATCHED: time of the offer or seat; END: of the offer or of the grace. */
-enum { U_SINCE, U_PRIORITY, U_APPLIED, U_BEAT, U_MATCHED, U_NO, U_END, U_PATIENCE };
-
-/* n of a lane: users by state - 1; and its statistics. */
-enum {
-    F_DAY,
-    F_SEATED,
-    F_WITHIN,
-    F_WAIT,
-    F_ABANDONED,
-    F_TIMEOUT,
-    F_FINISHED,
-    F_TALK,
-    F_DROPPED,
-    F_PACE, /* 16 * ms between seatings, 0: not known */
-    F_LAST,
-    FIGURES
-};
-
-/* States of a refusal, and n: for REFUSED its time; for SEARCH the place, or the refusal, after
- * which it continues; for LIMITS see queue_limits.c. */
+/* States of a refusal. */
 enum { R_REFUSED, R_FORGOTTEN, R_SEARCH, R_LIMITS };
-enum { R_AT, R_ORDER, R_REFUSALS };
 
+#define FIGURES (F_LAST + 1)
 #define FIGURE_BYTES 7
 #define DAY_SHIFT 1000 /* so that days of a local time before 1970 are not below zero */
 
-/* n of a visit. */
-enum { V_PRIORITY, V_SINCE, V_APPLIED, V_SEATED, V_END, V_LOGIN, V_NO };
 #define VISIT_SEPARATOR '\n'
 
 #define LANES_MAX USHER_NUMBER_GROUPS_MAX

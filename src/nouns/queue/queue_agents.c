@@ -95,7 +95,7 @@ enum usher_status usher__queue_absent(work *w, struct usher_record *r)
 {
     if (w->scope.counts[COUNT_ABSENT] == 0)
         return USHER_MISSING;
-    return w->ops->find(w->txn, &w->scope, K_ABSENT, &args(w)->agent, r);
+    return w->ops->find(w->txn, &w->scope, KIND_ABSENT, &args(w)->agent, r);
 }
 
 static void absent_erase(struct queue_change *qc, const struct usher_record *r)
@@ -137,7 +137,7 @@ enum usher_status usher__queue_login(struct run *run)
     struct usher_record r, absent;
     struct agent *a = &qc.agent;
     unsigned guard;
-    enum usher_status status = usher__queue_load(run, K_AGENT, &g->agent, &r), paused;
+    enum usher_status status = usher__queue_load(run, KIND_AGENT, &g->agent, &r), paused;
 
     usher__queue_change_init(&qc);
     if (status == USHER_OK) {
@@ -167,7 +167,7 @@ enum usher_status usher__queue_login(struct run *run)
         return paused;
     usher__queue_change_step(w, &qc);
     memset(a, 0, sizeof *a);
-    a->r.kind = K_AGENT;
+    a->r.kind = KIND_AGENT;
     a->r.id = g->agent;
     a->r.order = a->r.token = qc.c.scope->version;
     a->r.n[A_CAPACITY] = given(w, USHER_GIVEN_QUEUE_CAPACITY) ? g->capacity : 1;
@@ -180,10 +180,10 @@ enum usher_status usher__queue_login(struct run *run)
     usher__queue_agent_event(w, &qc, USHER__AGENT_LOGIN, usher__work_at(w));
     if (paused == USHER_OK) {
         absent_erase(&qc, &absent);
-        if (absent.n[0] == 0) {
+        if (absent.n[ABSENT_UNTIL] == 0) {
             usher__queue_agent_event(w, &qc, USHER__AGENT_PAUSE, usher__work_at(w));
-        } else if (absent.n[0] > w->moment) {
-            a->r.n[A_WRAP] = absent.n[0];
+        } else if (absent.n[ABSENT_UNTIL] > w->moment) {
+            a->r.n[A_WRAP] = absent.n[ABSENT_UNTIL];
             usher__queue_agent_event(w, &qc, USHER__AGENT_WRAP, usher__work_at(w));
         }
     }
@@ -213,7 +213,7 @@ static enum usher_status logout_absent(work *w, const struct usher_text *id)
     struct usher_record r;
     enum usher_status status = usher__queue_absent(w, &r);
 
-    if (status == USHER_MISSING || (status == USHER_OK && r.n[0] != 0))
+    if (status == USHER_MISSING || (status == USHER_OK && r.n[ABSENT_UNTIL] != 0))
         return not_there(w, USHER__AGENT_LOGOUT, id);
     if (status != USHER_OK)
         return status;
@@ -235,7 +235,7 @@ enum usher_status usher__queue_logout(struct run *run)
 
     while (!gone) {
         struct usher_record r;
-        enum usher_status status = usher__queue_load(run, K_AGENT, id, &r);
+        enum usher_status status = usher__queue_load(run, KIND_AGENT, id, &r);
 
         if (status == USHER_MISSING)
             return logout_absent(w, id);
@@ -290,7 +290,7 @@ enum usher_status usher__queue_agent_verb(struct run *run, unsigned event)
     work *w = run->w;
     const struct usher_text *id = &args(w)->agent;
     struct usher_record r;
-    enum usher_status status = usher__queue_load(run, K_AGENT, id, &r);
+    enum usher_status status = usher__queue_load(run, KIND_AGENT, id, &r);
 
     if (status == USHER_MISSING)
         return not_there(w, event, id);
@@ -305,7 +305,7 @@ static enum usher_status free_stops(work *w, enum usher_status status, uint64_t 
 
     if (!usher__work_stops(w, status, n))
         return status;
-    status = w->ops->find(w->txn, &w->scope, K_AGENT, id, &r);
+    status = w->ops->find(w->txn, &w->scope, KIND_AGENT, id, &r);
     if (status != USHER_OK)
         return status == USHER_MISSING ? damaged(w) : status;
     usher__queue_answer_agent(w, USHER_OK, &r);
@@ -331,7 +331,7 @@ enum usher_status usher__queue_free(struct run *run)
 
     for (;;) {
         struct queue_change qc;
-        enum usher_status status = usher__queue_load(run, K_AGENT, id, &r);
+        enum usher_status status = usher__queue_load(run, KIND_AGENT, id, &r);
 
         if (status == USHER_MISSING)
             return usher__queue_answer_no_agent(w, USHER_MISSING, id);
@@ -378,7 +378,7 @@ static enum usher_status rooms_rows(work *w, const struct usher_record *r)
         if (a.rooms[i].size != 0) {
             struct usher_record u;
 
-            status = w->ops->find(w->txn, &w->scope, K_USER, &a.rooms[i], &u);
+            status = w->ops->find(w->txn, &w->scope, KIND_USER, &a.rooms[i], &u);
             if (status != USHER_OK)
                 return status == USHER_MISSING ? damaged(w) : status;
             row = usher__queue_user_row(&u);
@@ -398,7 +398,7 @@ enum usher_status usher__queue_room(struct run *run, bool alive)
     work *w = run->w;
     const struct usher_text *id = &args(w)->agent;
     struct usher_record r;
-    enum usher_status status = usher__queue_load(run, K_AGENT, id, &r);
+    enum usher_status status = usher__queue_load(run, KIND_AGENT, id, &r);
 
     if (status == USHER_MISSING)
         return usher__queue_answer_no_agent(w, USHER_MISSING, id);
@@ -409,7 +409,7 @@ enum usher_status usher__queue_room(struct run *run, bool alive)
         if (status == USHER_OK)
             status = usher__queue_settle(run);
         if (status == USHER_OK)
-            status = w->ops->find(w->txn, &w->scope, K_AGENT, id, &r);
+            status = w->ops->find(w->txn, &w->scope, KIND_AGENT, id, &r);
         if (status != USHER_OK)
             return status;
     }

@@ -80,7 +80,7 @@ struct usher_queue_result_row usher__queue_user_row(const struct usher_record *u
 enum usher_status usher__queue_login_of(work *w, const struct usher_text *id, uint64_t *ret)
 {
     struct usher_record r;
-    enum usher_status status = w->ops->find(w->txn, &w->scope, K_AGENT, id, &r);
+    enum usher_status status = w->ops->find(w->txn, &w->scope, KIND_AGENT, id, &r);
 
     if (status == USHER_MISSING)
         return damaged(w);
@@ -99,7 +99,8 @@ static enum usher_status answer_waiting(work *w, const struct usher_record *u, c
 
     /* a new user is counted already, but not stored */
     if (stored > 0)
-        status = w->ops->rank(w->txn, &w->scope, K_USER, 0, &u->group, u->rank, u->order, &before);
+        status =
+            w->ops->rank(w->txn, &w->scope, KIND_USER, 0, &u->group, u->rank, u->order, &before);
     q->index = (int64_t)before;
     if (status == USHER_OK && figure(l, F_PACE) != 0) {
         int64_t idle = lasted(figure(l, F_LAST), usher__work_at(w));

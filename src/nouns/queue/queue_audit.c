@@ -7,6 +7,7 @@
 #include <inttypes.h>
 
 #include "core/text.h"
+#include "change/record_ranges.h"
 #include "nouns/nouns.h"
 
 /* In minutes; checked because others can write to the store, and days are computed with it. */
@@ -43,7 +44,7 @@ static const char *agent_fault(const struct usher_scope *scope, const struct ush
         return "has an invalid session";
     for (int64_t i = 0; i < r->n[A_CAPACITY]; i++)
         n += a.rooms[i].size != 0;
-    if (n != used(r) || r->n[A_SEATED] < 0 || r->n[A_OFFERS] < 0)
+    if (n != used(r))
         return "has counts that do not match its rooms";
     usher__queue_agent_settle(&a.r);
     if (r->until_ms != a.r.until_ms || r->slots != a.r.slots)
@@ -75,9 +76,6 @@ static const char *user_fault(const struct usher_record *r)
 
     if (r->state == USHER_QUEUE_USER_GONE || r->state > USHER_QUEUE_USER_AWAY)
         return "has an unknown state";
-    if (r->n[U_PRIORITY] < 0 || r->n[U_PRIORITY] > USHER_QUEUE_PRIORITY_MAX || r->n[U_SINCE] < 0 ||
-        r->n[U_SINCE] > USHER_QUEUE_TIME_MAX)
-        return "has no place";
     usher__queue_user_settle(&should, r->state);
     if (should.slots != r->slots || should.rank != r->rank || should.until_ms != r->until_ms)
         return "is in lists that do not match its state";
@@ -92,13 +90,17 @@ static const char *user_fault(const struct usher_record *r)
 
 const char *usher__queue_record_fault(const struct usher_scope *scope, const struct usher_record *r)
 {
-    if (usher__is_newer(scope, r->kind == K_LINK ? r->order / 16 : r->order) ||
+    const char *range = range_fault(r);
+
+    if (usher__is_newer(scope, r->kind == KIND_LINK ? r->order / 16 : r->order) ||
         usher__is_newer(scope, r->token))
         return "is newer than its scope";
+    if (range != NULL)
+        return range;
     switch (r->kind) {
-    case K_AGENT:
+    case KIND_AGENT:
         return agent_fault(scope, r);
-    case K_LINK:
+    case KIND_LINK:
         if (r->slots == 4u)
             return r->group.size == 0 || r->owner.size == 0 ? "names no agent or no lane" : NULL;
         if (scope != NULL && r->slots != 0 && (scope->counts[COUNT_OLD] & OLD_RANKS) == 0 &&
@@ -108,19 +110,16 @@ const char *usher__queue_record_fault(const struct usher_scope *scope, const str
                        (r->slots == 0 && r->rank != 0)
                    ? "is not a valid link of an agent and a lane"
                    : NULL;
-    case K_USER:
+    case KIND_USER:
         return user_fault(r);
-    case K_LANE:
-        return r->slots != 1u || r->n[0] < 0 || r->n[1] < 0 || r->n[2] < 0 || r->n[3] < 0
-                   ? "has invalid counts"
-                   : NULL;
-    case K_VISIT:
-    case K_ABSENT:
+    case KIND_LANE:
+    case KIND_VISIT:
+    case KIND_ABSENT:
     case USHER_KIND_REQUEST:
         return r->slots != 1 ? "is in lists that do not match its state" : NULL;
-    case K_REFUSAL:
+    case KIND_REFUSAL:
         return usher__queue_refusal_fault(r);
-    case K_CHANGE:
+    case KIND_CHANGE:
         return usher__log_fault(&usher__queue_steps.log, scope, r);
     default:
         return "has an unknown kind";
@@ -146,7 +145,7 @@ static int64_t text_hash(uint32_t h, const struct usher_text *text)
 void usher__queue_tally(struct usher__tally *t, const struct usher_record *r)
 {
     switch (r->kind) {
-    case K_AGENT: {
+    case KIND_AGENT: {
         struct agent a;
 
         if (r->state > USHER_QUEUE_AGENT_PAUSED)
@@ -167,7 +166,7 @@ void usher__queue_tally(struct usher__tally *t, const struct usher_record *r)
         }
         break;
     }
-    case K_LINK:
+    case KIND_LINK:
         if (r->slots == 4u) {
             t->sums[4] +=
                 text_hash((uint32_t)text_hash((uint32_t)(r->order / 16), &r->group), &r->owner);
@@ -176,7 +175,7 @@ void usher__queue_tally(struct usher__tally *t, const struct usher_record *r)
         t->sums[2] += text_hash(r->slots != 0 ? 3 : 1, &r->group);
         t->sums[3] += text_hash(link_login(&r->id), &r->owner);
         break;
-    case K_USER:
+    case KIND_USER:
         if (r->state > USHER_QUEUE_USER_AWAY)
             break;
         t->counts[COUNT_USERS + r->state]++;
@@ -184,20 +183,20 @@ void usher__queue_tally(struct usher__tally *t, const struct usher_record *r)
         if (r->owner.size != 0)
             t->sum[0] += text_hash((uint32_t)(text_hash((uint32_t)r->n[U_NO], &r->owner)), &r->id);
         break;
-    case K_LANE:
+    case KIND_LANE:
         t->counts[COUNT_LANES]++;
         for (uint32_t state = USHER_QUEUE_USER_WAITING; state <= USHER_QUEUE_USER_AWAY; state++)
             usher__tally_add(&t->sums[1], r->n[state - 1], text_hash(state, &r->id));
         break;
-    case K_VISIT:
+    case KIND_VISIT:
         t->counts[COUNT_VISITS]++;
         break;
-    case K_CHANGE:
+    case KIND_CHANGE:
         usher__log_tally(&usher__queue_steps.log, t, r);
         break;
-    case K_REFUSAL:
+    case KIND_REFUSAL:
         break;
-    case K_ABSENT:
+    case KIND_ABSENT:
         t->counts[COUNT_ABSENT]++;
         break;
     default:

@@ -51,7 +51,7 @@ enum usher_status usher__queue_agent_by_login(work *w, uint64_t login, struct us
 
     if (login == 0 || login >= UINT64_C(1) << 53)
         return USHER_MISSING;
-    status = w->ops->walk(w->txn, &w->scope, K_AGENT, 2, NULL, 0, login - 1, false, r);
+    status = w->ops->walk(w->txn, &w->scope, KIND_AGENT, 2, NULL, 0, login - 1, false, r);
     return status == USHER_OK && r->order != login ? USHER_MISSING : status;
 }
 
@@ -62,7 +62,7 @@ static enum usher_status agent_hold(work *w, struct queue_change *qc, const stru
 
     if (qc->has_agent)
         return USHER_OK;
-    status = w->ops->find(w->txn, &w->scope, K_AGENT, id, &qc->agent.r);
+    status = w->ops->find(w->txn, &w->scope, KIND_AGENT, id, &qc->agent.r);
     if (status != USHER_OK)
         return status == USHER_MISSING ? damaged(w) : status;
     if (!usher__queue_agent_read(&qc->agent))
@@ -150,7 +150,7 @@ static void servers_save(struct queue_change *qc, const struct agent *a)
     char *ids = (char *)qc->user_data + (size_t)LANES_MAX * 32; /* free at a login */
 
     for (size_t i = 0; i < a->n_lanes; i++, ids += 32) {
-        struct usher_record r = { .kind = K_LINK, .slots = 4u };
+        struct usher_record r = { .kind = KIND_LINK, .slots = 4u };
 
         r.id = link_id(ids, a->r.order, i);
         ids[r.id.size++] = 's';
@@ -165,7 +165,7 @@ static void servers_save(struct queue_change *qc, const struct agent *a)
 enum usher_status usher__queue_server(work *w, const struct usher_text *lane, uint64_t order,
                                       struct usher_record *r)
 {
-    return w->ops->walk(w->txn, &w->scope, K_LINK, 2, lane, 0, order, false, r);
+    return w->ops->walk(w->txn, &w->scope, KIND_LINK, 2, lane, 0, order, false, r);
 }
 
 /* Save the links of the agent to its lanes. */
@@ -183,12 +183,12 @@ static enum usher_status links_save(work *w, struct queue_change *qc, bool fresh
 
         if (fresh) {
             memset(&r, 0, sizeof r);
-            r.kind = K_LINK;
+            r.kind = KIND_LINK;
             r.group = a->lanes[i];
             r.owner = a->r.id;
             r.order = a->r.order * 16 + i;
         } else {
-            enum usher_status status = w->ops->find(w->txn, &w->scope, K_LINK, &id, &r);
+            enum usher_status status = w->ops->find(w->txn, &w->scope, KIND_LINK, &id, &r);
 
             if (status != USHER_OK)
                 return status == USHER_MISSING ? damaged(w) : status;
@@ -215,12 +215,12 @@ enum usher_status usher__queue_links_erase(work *w, struct queue_change *qc)
         char buffer[32];
         struct usher_text id = link_id(buffer, qc->agent.r.order, i);
         struct usher_record r;
-        enum usher_status status = w->ops->find(w->txn, &w->scope, K_LINK, &id, &r);
+        enum usher_status status = w->ops->find(w->txn, &w->scope, KIND_LINK, &id, &r);
 
         if (status == USHER_OK) {
             usher__change_erase(&qc->c, &r);
             buffer[id.size++] = 's';
-            status = w->ops->find(w->txn, &w->scope, K_LINK, &id, &r);
+            status = w->ops->find(w->txn, &w->scope, KIND_LINK, &id, &r);
         }
         if (status != USHER_OK)
             return status == USHER_MISSING ? damaged(w) : status;
@@ -242,14 +242,14 @@ enum usher_status usher__queue_rank_anew(work *w, int64_t max)
         while (status == USHER_OK && max > 0 && c.n < USHER_CHANGE_MAX) {
             struct usher_record *r = usher__change_next(&c), a;
 
-            status = w->ops->walk(w->txn, &w->scope, K_LINK, 0, NULL, rank, order, false, r);
+            status = w->ops->walk(w->txn, &w->scope, KIND_LINK, 0, NULL, rank, order, false, r);
             if (status == USHER_OK && r->rank / RANKS == strategy) {
                 rank = (strategy + 1) * RANKS - 1; /* after all of these */
                 order = (UINT64_C(1) << 53) - 1;
             } else if (status == USHER_OK) {
                 rank = r->rank;
                 order = r->order;
-                status = w->ops->find(w->txn, &w->scope, K_AGENT, &r->owner, &a);
+                status = w->ops->find(w->txn, &w->scope, KIND_AGENT, &r->owner, &a);
                 if (status == USHER_MISSING)
                     return damaged(w);
                 link_place(&w->scope, &a, r);
@@ -309,11 +309,11 @@ enum usher_status usher__queue_lane_hold(work *w, struct queue_change *qc,
         }
     l = &qc->lanes[qc->n_lanes];
     if (w->scope.ref != NULL)
-        status = w->ops->find(w->txn, &w->scope, K_LANE, id, &l->r);
+        status = w->ops->find(w->txn, &w->scope, KIND_LANE, id, &l->r);
     l->dirty = false;
     if (status == USHER_MISSING) {
         memset(&l->r, 0, sizeof l->r);
-        l->r.kind = K_LANE;
+        l->r.kind = KIND_LANE;
         l->r.id = *id;
         l->r.data.data = memset(l->data, 0, sizeof l->data);
     } else if (status != USHER_OK) {
@@ -344,13 +344,14 @@ enum usher_status usher__queue_lane_over(work *w, struct usher_record *r)
     for (;;) {
         struct usher_record server;
         enum usher_status status =
-            w->ops->walk(w->txn, &w->scope, K_LANE, 0, NULL, rank, order, false, r);
+            w->ops->walk(w->txn, &w->scope, KIND_LANE, 0, NULL, rank, order, false, r);
 
         if (status == USHER_OK && r->rank >= today)
             status = USHER_MISSING;
         if (status != USHER_OK)
             return status;
-        if (r->n[0] == 0 && r->n[1] == 0 && r->n[2] == 0 && r->n[3] == 0) {
+        if (r->n[L_WAITING] == 0 && r->n[L_OFFERED] == 0 && r->n[L_SEATED] == 0 &&
+            r->n[L_AWAY] == 0) {
             status = usher__queue_server(w, &r->id, 0, &server);
             if (status != USHER_OK)
                 return status == USHER_MISSING ? USHER_OK : status;
@@ -371,8 +372,9 @@ static void lane_save(struct queue_change *qc, struct lane *l)
     }
     l->r.slots = 1u;
     /* a search for a lane without users stops before those with users */
-    l->r.rank = (l->r.n[0] | l->r.n[1] | l->r.n[2] | l->r.n[3]) != 0 ? LANE_IN_USE
-                                                                     : (uint64_t)figure(l, F_DAY);
+    l->r.rank = (l->r.n[L_WAITING] | l->r.n[L_OFFERED] | l->r.n[L_SEATED] | l->r.n[L_AWAY]) != 0
+                    ? LANE_IN_USE
+                    : (uint64_t)figure(l, F_DAY);
     usher__change_save(&qc->c, &l->r);
 }
 
@@ -470,7 +472,7 @@ static enum usher_status add_data(work *w, struct queue_change *qc)
 {
     if (!qc->heard)
         return USHER_OK;
-    if (qc->subject.r.kind == K_USER)
+    if (qc->subject.r.kind == KIND_USER)
         return add_user_data(w, qc);
     return qc->subject.verb == USHER_QUEUE_LOGIN ? add_login_data(w, qc) : USHER_OK;
 }
@@ -492,20 +494,20 @@ void usher__queue_change_step(work *w, struct queue_change *qc)
 void usher__queue_change_subject(struct queue_change *qc, enum usher_verb verb, unsigned from,
                                  const struct usher_record *r)
 {
-    bool agent = r->kind == K_AGENT;
+    bool agent = r->kind == KIND_AGENT;
 
     qc->subject.verb = verb;
     qc->subject.from = from;
     qc->subject.to = agent ? shown(r) : r->state;
     qc->subject.outcome = USHER_QUEUE_OUTCOME_NONE;
     qc->subject.login =
-        r->kind == K_USER && r->owner.size != 0 && qc->has_agent ? qc->agent.r.order : 0;
+        r->kind == KIND_USER && r->owner.size != 0 && qc->has_agent ? qc->agent.r.order : 0;
     if (qc->heard) {
         qc->subject.r = *r;
         /* without the deadline of a heartbeat: the next heartbeat moves it, and makes no notice */
-        qc->subject.r.until_ms = agent               ? usher__queue_agent_until(r)
-                                 : r->kind == K_USER ? usher__queue_user_until(r)
-                                                     : 0;
+        qc->subject.r.until_ms = agent                  ? usher__queue_agent_until(r)
+                                 : r->kind == KIND_USER ? usher__queue_user_until(r)
+                                                        : 0;
     }
 }
 
@@ -694,7 +696,7 @@ static enum usher_status visit_end(work *w, struct queue_change *qc, const struc
         uint64_t behind = 0;
 
         for (int i = 0; i < 2; i++) {
-            status = w->ops->walk(w->txn, &w->scope, K_VISIT, 0, NULL, 0, behind, false, &old);
+            status = w->ops->walk(w->txn, &w->scope, KIND_VISIT, 0, NULL, 0, behind, false, &old);
             if (status == USHER_MISSING)
                 break;
             if (status != USHER_OK)
@@ -706,19 +708,19 @@ static enum usher_status visit_end(work *w, struct queue_change *qc, const struc
         return USHER_OK;
     }
     memset(&v, 0, sizeof v);
-    v.kind = K_VISIT;
+    v.kind = KIND_VISIT;
     v.state = (uint8_t)outcome;
     v.id.data = id;
     v.id.size = usher__wide_text((int64_t)s->version, id);
     v.until_ms = USHER__FOREVER;
     v.owner = row.agent;
-    v.n[V_PRIORITY] = row.priority;
-    v.n[V_SINCE] = row.since_ms;
-    v.n[V_APPLIED] = row.applied_ms;
-    v.n[V_SEATED] = row.matched_ms;
-    v.n[V_END] = row.until_ms;
-    v.n[V_LOGIN] = (int64_t)row.login;
-    v.n[V_NO] = row.no;
+    v.n[VISIT_PRIORITY] = row.priority;
+    v.n[VISIT_SINCE] = row.since_ms;
+    v.n[VISIT_APPLIED] = row.applied_ms;
+    v.n[VISIT_SEATED] = row.matched_ms;
+    v.n[VISIT_END] = row.until_ms;
+    v.n[VISIT_LOGIN] = (int64_t)row.login;
+    v.n[VISIT_NO] = row.no;
     memcpy(data, u->id.data, u->id.size);
     data[u->id.size] = VISIT_SEPARATOR;
     memcpy(data + u->id.size + 1, u->group.data, u->group.size);

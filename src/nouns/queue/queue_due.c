@@ -21,7 +21,7 @@ enum usher_status usher__queue_first_in_rooms(work *w, struct queue_change *qc,
 
         if (a->rooms[i].size == 0)
             continue;
-        status = w->ops->find(w->txn, &w->scope, K_USER, &a->rooms[i], &r);
+        status = w->ops->find(w->txn, &w->scope, KIND_USER, &a->rooms[i], &r);
         if (status == USHER_MISSING ||
             (status == USHER_OK && !usher__text_equal(&r.owner, &a->r.id)))
             return damaged(w);
@@ -77,13 +77,13 @@ enum usher_status usher__queue_agent_leave(struct run *run, const struct usher_r
     paused = event == USHER__AGENT_LOST &&
              (from == USHER_QUEUE_AGENT_PAUSED || from == USHER_QUEUE_AGENT_PAUSING);
     if (status == USHER_OK && (paused || qc.agent.r.n[A_WRAP] > at)) {
-        struct usher_record absent = { .kind = K_ABSENT, .id = r->id };
+        struct usher_record absent = { .kind = KIND_ABSENT, .id = r->id };
 
         /* less than for ever, so that an absence that is over is erased for it */
         absent.until_ms = USHER__FOREVER - 1;
         absent.token = qc.agent.token;
         if (!paused)
-            absent.until_ms = absent.n[0] = qc.agent.r.n[A_WRAP];
+            absent.until_ms = absent.n[ABSENT_UNTIL] = qc.agent.r.n[A_WRAP];
         status = usher__change_remember(w, &qc.c, &absent, &qc.c.scope->counts[COUNT_ABSENT],
                                         ABSENT_MAX);
     }
@@ -174,13 +174,13 @@ static enum usher_status expire_next(struct run *run)
 
     if (w->scope.due_ms > w->moment)
         return USHER_MISSING;
-    one = w->ops->walk(w->txn, &w->scope, K_AGENT, 1, NULL, 0, 0, false, &a);
+    one = w->ops->walk(w->txn, &w->scope, KIND_AGENT, 1, NULL, 0, 0, false, &a);
     if (one != USHER_OK && one != USHER_MISSING)
         return one;
-    two = w->ops->walk(w->txn, &w->scope, K_USER, 1, NULL, 0, 0, false, &u);
+    two = w->ops->walk(w->txn, &w->scope, KIND_USER, 1, NULL, 0, 0, false, &u);
     if (two != USHER_OK && two != USHER_MISSING)
         return two;
-    three = w->ops->walk(w->txn, &w->scope, K_REFUSAL, 1, NULL, 0, 0, false, &r);
+    three = w->ops->walk(w->txn, &w->scope, KIND_REFUSAL, 1, NULL, 0, 0, false, &r);
     if (three != USHER_OK && three != USHER_MISSING)
         return three;
     w->scope.due_ms = INT64_MAX;
@@ -204,7 +204,7 @@ static enum usher_status expire_next(struct run *run)
 /* scope.due_ms is only a bound. */
 static enum usher_status anything_due(work *w, bool *ret)
 {
-    static const uint8_t kinds_due[] = { K_AGENT, K_USER, K_REFUSAL };
+    static const uint8_t kinds_due[] = { KIND_AGENT, KIND_USER, KIND_REFUSAL };
 
     *ret = false;
     for (int i = 0; i < 3 && !*ret; i++) {

@@ -3,7 +3,7 @@
  * A changed ttl or maxwait applies to present agents and users: before anything else is applied,
  * their deadlines are changed in bounded steps, without a version and a notice.
  *
- * A record has the progress of that: K_REFUSAL, state LIMITS, id "?".  Agents come first, in the
+ * A record has the progress of that: KIND_REFUSAL, state LIMITS, id "?".  Agents come first, in the
  * order of their logins; then waiting users, by place; users in a room, by apply; users that are
  * away, by deadline.
  */
@@ -11,9 +11,7 @@
 
 #include "queue.h"
 
-/* n of that record: when the limits were set; which of the four lists, and rank and order of the
- * last record of it that was changed; the limits that changed; the ttl before. */
-enum { L_AT, L_LIST, L_RANK, L_ORDER, L_CHANGED, L_TTL };
+/* The lists, and bits of L_CHANGED. */
 enum { AGENTS, WAITING, IN_ROOMS, AWAY, LISTS };
 enum { TTL = 1, MAXWAIT = 2 };
 
@@ -22,7 +20,7 @@ static const struct usher_text limits_id = { "?", 1 };
 void usher__queue_limits_change(work *w, struct usher__change *c, const int64_t new[USHER_SETTINGS])
 {
     const int64_t *old = w->scope.settings;
-    struct usher_record r = { .kind = K_REFUSAL, .state = R_LIMITS, .id = limits_id };
+    struct usher_record r = { .kind = KIND_REFUSAL, .state = R_LIMITS, .id = limits_id };
     int64_t there = 0;
 
     r.n[L_CHANGED] = (new[SET_TTL] != old[SET_TTL] ? TTL : 0) |
@@ -72,7 +70,7 @@ static enum usher_status next(work *w, const struct usher_record *limits, struct
 {
     static const struct {
         uint8_t kind, slot;
-    } lists[LISTS] = { { K_AGENT, 2 }, { K_USER, 0 }, { K_USER, 2 }, { K_USER, 1 } };
+    } lists[LISTS] = { { KIND_AGENT, 2 }, { KIND_USER, 0 }, { KIND_USER, 2 }, { KIND_USER, 1 } };
     int64_t list = limits->n[L_LIST];
 
     if ((list == AGENTS && (limits->n[L_CHANGED] & TTL) == 0) ||
@@ -113,7 +111,7 @@ enum usher_status usher__queue_limits_reach(work *w, int64_t max)
         struct usher_record limits;
         struct usher__change c;
 
-        status = w->ops->find(w->txn, &w->scope, K_REFUSAL, &limits_id, &limits);
+        status = w->ops->find(w->txn, &w->scope, KIND_REFUSAL, &limits_id, &limits);
         if (status != USHER_OK)
             return status == USHER_MISSING ? damaged(w) : status;
         usher__change_begin_quietly(w, &c);

@@ -107,12 +107,13 @@ static enum usher_status link_next(work *w, const struct usher_text *lane, uint6
                                    uint64_t order, struct usher_record *r)
 {
     struct usher_record other;
-    enum usher_status one = w->ops->walk(w->txn, &w->scope, K_LINK, 0, lane, rank, order, false, r);
+    enum usher_status one =
+        w->ops->walk(w->txn, &w->scope, KIND_LINK, 0, lane, rank, order, false, r);
     enum usher_status two;
 
     if (one != USHER_OK && one != USHER_MISSING)
         return one;
-    two = w->ops->walk(w->txn, &w->scope, K_LINK, 0, &all_lanes, rank, order, false, &other);
+    two = w->ops->walk(w->txn, &w->scope, KIND_LINK, 0, &all_lanes, rank, order, false, &other);
     if (two != USHER_OK)
         return two == USHER_MISSING ? one : two;
     if (one == USHER_MISSING || other.rank < r->rank ||
@@ -148,7 +149,7 @@ static enum usher_status pick_fresh(work *w, const struct usher_record *u, struc
             return status;
         rank = link.rank;
         order = link.order;
-        status = w->ops->find(w->txn, &w->scope, K_AGENT, &link.owner, a);
+        status = w->ops->find(w->txn, &w->scope, KIND_AGENT, &link.owner, a);
         if (status != USHER_OK)
             return status == USHER_MISSING ? damaged(w) : status;
         passed += due(w, a);
@@ -186,7 +187,7 @@ static enum usher_status pick_again(work *w, const struct usher_record *u,
         struct usher_record r;
         struct agent a;
         enum usher_status status =
-            w->ops->walk(w->txn, &w->scope, K_REFUSAL, 0, &u->data, rank, order, false, &r);
+            w->ops->walk(w->txn, &w->scope, KIND_REFUSAL, 0, &u->data, rank, order, false, &r);
 
         if (status != USHER_OK)
             return status;
@@ -196,7 +197,7 @@ static enum usher_status pick_again(work *w, const struct usher_record *u,
             ret->id = r.owner;
             return USHER_OK;
         }
-        status = w->ops->find(w->txn, &w->scope, K_AGENT, &r.owner, &a.r);
+        status = w->ops->find(w->txn, &w->scope, KIND_AGENT, &r.owner, &a.r);
         if (status == USHER_MISSING || (status == USHER_OK && (!is_open(&a.r) || due(w, &a.r))))
             continue;
         if (status == USHER_OK && !usher__queue_agent_read(&a))
@@ -243,8 +244,8 @@ static enum usher_status first_user(struct run *run, const struct agent *a, bool
         size_t k = best == n ? i : best;
         const struct usher_text *lane =
             usher__text_equal(&a->lanes[k], &all_lanes) ? NULL : &a->lanes[k];
-        enum usher_status status =
-            w->ops->walk(w->txn, &w->scope, K_USER, 0, lane, s->rank, s->order, false, &heads[k]);
+        enum usher_status status = w->ops->walk(w->txn, &w->scope, KIND_USER, 0, lane, s->rank,
+                                                s->order, false, &heads[k]);
 
         if (status != USHER_OK && status != USHER_MISSING)
             return status;
@@ -286,7 +287,7 @@ static enum usher_status refused_user(struct run *run, const struct agent *a, st
     for (;; run->looked++) {
         struct usher_record r, other;
         enum usher_status status =
-            w->ops->walk(w->txn, &w->scope, K_REFUSAL, 2, &a->r.id, 0, s->order, false, &r);
+            w->ops->walk(w->txn, &w->scope, KIND_REFUSAL, 2, &a->r.id, 0, s->order, false, &r);
 
         if (status != USHER_OK)
             return status;
@@ -295,7 +296,7 @@ static enum usher_status refused_user(struct run *run, const struct agent *a, st
         s->order = r.order;
         if (r.until_ms != 0)
             continue;
-        status = w->ops->find(w->txn, &w->scope, K_USER, &r.data, ret);
+        status = w->ops->find(w->txn, &w->scope, KIND_USER, &r.data, ret);
         if (status == USHER_MISSING ||
             (status == USHER_OK &&
              (ret->state != USHER_QUEUE_USER_WAITING || due(w, ret) ||
@@ -382,7 +383,7 @@ static enum usher_status match_user(struct run *run, uint64_t rank, uint64_t ord
         struct usher_record u, a;
         struct search search = { false, 0, 0 };
         enum usher_status status =
-            w->ops->walk(w->txn, &w->scope, K_USER, 0, NULL, rank, order - 1, false, &u);
+            w->ops->walk(w->txn, &w->scope, KIND_USER, 0, NULL, rank, order - 1, false, &u);
 
         if (status == USHER_MISSING ||
             (status == USHER_OK && (u.rank != rank || u.order != order || due(w, &u))))
@@ -446,7 +447,7 @@ enum usher_status usher__queue_pull(struct run *run)
     const struct usher_text *id = &args(w)->agent;
     struct usher_record r;
     struct queue_change qc;
-    enum usher_status status = usher__queue_load(run, K_AGENT, id, &r);
+    enum usher_status status = usher__queue_load(run, KIND_AGENT, id, &r);
 
     if (status == USHER_MISSING)
         return usher__queue_answer_no_agent(w, USHER_MISSING, id);
@@ -487,12 +488,12 @@ enum usher_status usher__queue_match(struct run *run)
             struct usher_record link, a;
             struct search search = { false, 0, 0 };
 
-            status = w->ops->walk(w->txn, &w->scope, K_LINK, 0, NULL, rank, order, false, &link);
+            status = w->ops->walk(w->txn, &w->scope, KIND_LINK, 0, NULL, rank, order, false, &link);
             if (status != USHER_OK || run->n_matched >= USHER__EXPIRE_MAX)
                 break;
             rank = link.rank;
             order = link.order;
-            status = w->ops->find(w->txn, &w->scope, K_AGENT, &link.owner, &a);
+            status = w->ops->find(w->txn, &w->scope, KIND_AGENT, &link.owner, &a);
             if (status == USHER_MISSING)
                 return damaged(w);
             if (status == USHER_OK)

@@ -41,8 +41,8 @@ enum usher_status usher__queue_list(work *w)
         struct usher_record r;
         struct usher_queue_result_row row;
 
-        status = w->ops->walk(w->txn, &w->scope, K_USER, slot, slot == 2 ? NULL : lane, hi, order,
-                              false, &r);
+        status = w->ops->walk(w->txn, &w->scope, KIND_USER, slot, slot == 2 ? NULL : lane, hi,
+                              order, false, &r);
         if (status == USHER_MISSING)
             return USHER_OK;
         if (status != USHER_OK)
@@ -86,7 +86,7 @@ enum usher_status usher__queue_agents(work *w)
         struct agent a;
         struct usher_queue_result_row row;
         size_t n = 0;
-        enum usher_status status = w->ops->next(w->txn, &w->scope, K_AGENT, &after, &a.r);
+        enum usher_status status = w->ops->next(w->txn, &w->scope, KIND_AGENT, &after, &a.r);
 
         if (status == USHER_MISSING) {
             q->agent_size = 0;
@@ -144,7 +144,7 @@ static enum usher_status longest_waits(work *w, const struct usher_text *lane,
     for (;;) {
         struct usher_record r;
         enum usher_status status =
-            w->ops->walk(w->txn, &w->scope, K_USER, 0, lane, rank, order, false, &r);
+            w->ops->walk(w->txn, &w->scope, KIND_USER, 0, lane, rank, order, false, &r);
         int64_t since, waited;
 
         if (status == USHER_MISSING)
@@ -189,7 +189,7 @@ static enum usher_status servers_count(work *w, const struct usher_text *lane, i
                 return USHER_OK;
             }
             if (status == USHER_OK)
-                status = w->ops->find(w->txn, &w->scope, K_AGENT, &server.group, &a);
+                status = w->ops->find(w->txn, &w->scope, KIND_AGENT, &server.group, &a);
             if (status != USHER_OK)
                 return status == USHER_MISSING ? damaged(w) : status;
             if (a.state < USHER_QUEUE_AGENT_IDLE || a.state > USHER_QUEUE_AGENT_PAUSED)
@@ -225,7 +225,7 @@ enum usher_status usher__queue_stats(work *w)
         } else {
             struct usher_record r;
 
-            status = w->ops->next(w->txn, &w->scope, K_LANE, &id, &r);
+            status = w->ops->next(w->txn, &w->scope, KIND_LANE, &id, &r);
             if (status != USHER_OK)
                 break;
             id = r.id;
@@ -292,16 +292,16 @@ static bool visit_row(const struct usher_record *r, struct usher_queue_result_ro
     }
     row->agent = r->owner;
     row->state = r->state;
-    row->login = (uint64_t)r->n[V_LOGIN];
-    row->no = r->n[V_NO];
-    row->priority = r->n[V_PRIORITY];
-    row->since_ms = r->n[V_SINCE];
-    row->applied_ms = r->n[V_APPLIED];
-    row->matched_ms = r->n[V_SEATED];
-    row->until_ms = r->n[V_END];
+    row->login = (uint64_t)r->n[VISIT_LOGIN];
+    row->no = r->n[VISIT_NO];
+    row->priority = r->n[VISIT_PRIORITY];
+    row->since_ms = r->n[VISIT_SINCE];
+    row->applied_ms = r->n[VISIT_APPLIED];
+    row->matched_ms = r->n[VISIT_SEATED];
+    row->until_ms = r->n[VISIT_END];
     seated = usher__queue_had_room((enum usher_queue_outcome)r->state);
-    row->wait_ms = lasted(r->n[V_APPLIED], seated ? r->n[V_SEATED] : r->n[V_END]);
-    row->talk_ms = seated ? lasted(r->n[V_SEATED], r->n[V_END]) : 0;
+    row->wait_ms = lasted(r->n[VISIT_APPLIED], seated ? r->n[VISIT_SEATED] : r->n[VISIT_END]);
+    row->talk_ms = seated ? lasted(r->n[VISIT_SEATED], r->n[VISIT_END]) : 0;
     row->version = r->order;
     return true;
 }
@@ -335,7 +335,7 @@ enum usher_status usher__queue_history(work *w)
         struct usher_record r;
         struct usher_queue_result_row row;
         enum usher_status status =
-            w->ops->walk(w->txn, &w->scope, K_VISIT, 0, NULL, before == UINT64_MAX ? before : 0,
+            w->ops->walk(w->txn, &w->scope, KIND_VISIT, 0, NULL, before == UINT64_MAX ? before : 0,
                          before, true, &r);
 
         if (status == USHER_MISSING)
@@ -376,13 +376,13 @@ static enum usher_status drop(work *w)
         while (c.n < USHER_CHANGE_MAX) {
             struct usher_record r;
 
-            found = w->ops->walk(w->txn, &w->scope, K_VISIT, 0, NULL, 0, behind, false, &r);
+            found = w->ops->walk(w->txn, &w->scope, KIND_VISIT, 0, NULL, 0, behind, false, &r);
             if (found == USHER_OK && r.order > g->token)
                 found = USHER_MISSING;
             if (found != USHER_OK)
                 break;
             behind = r.order;
-            if (given(w, USHER_GIVEN_QUEUE_UNTIL) && r.n[V_END] > g->until_ms)
+            if (given(w, USHER_GIVEN_QUEUE_UNTIL) && r.n[VISIT_END] > g->until_ms)
                 continue;
             usher__change_erase(&c, &r);
         }
@@ -417,7 +417,7 @@ enum usher_status usher__queue_drain(work *w)
         struct usher_record r;
         struct usher_queue_result_row row;
         enum usher_status status =
-            w->ops->walk(w->txn, &w->scope, K_VISIT, 0, NULL, 0, behind, false, &r);
+            w->ops->walk(w->txn, &w->scope, KIND_VISIT, 0, NULL, 0, behind, false, &r);
 
         if (status == USHER_MISSING)
             break;

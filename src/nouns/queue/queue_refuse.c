@@ -37,7 +37,7 @@ enum usher_status usher__queue_refused(work *w, const struct usher_record *u,
     if (u->data.size >= KEY_MAX)
         return damaged(w);
     id = refusal_id(buffer, &u->data, agent);
-    return w->ops->find(w->txn, &w->scope, K_REFUSAL, &id, r);
+    return w->ops->find(w->txn, &w->scope, KIND_REFUSAL, &id, r);
 }
 
 enum usher_status usher__queue_refuse(work *w, struct queue_change *qc, struct usher_record *u,
@@ -55,7 +55,7 @@ enum usher_status usher__queue_refuse(work *w, struct queue_change *qc, struct u
     }
     if (status == USHER_MISSING) {
         memset(&r, 0, sizeof r);
-        r.kind = K_REFUSAL;
+        r.kind = KIND_REFUSAL;
         r.id = refusal_id(id, &u->data, agent);
         r.group = u->data;
         r.owner = *agent;
@@ -94,7 +94,7 @@ static enum usher_status refusals_erase(work *w, struct usher__change *c,
         for (;;) {
             struct usher_record r;
             enum usher_status status =
-                w->ops->walk(w->txn, &w->scope, K_REFUSAL, slot, key, hi, order, false, &r);
+                w->ops->walk(w->txn, &w->scope, KIND_REFUSAL, slot, key, hi, order, false, &r);
 
             if (status == USHER_MISSING)
                 break;
@@ -121,7 +121,7 @@ enum usher_status usher__queue_forget(work *w, struct queue_change *qc,
         return USHER_OK;
     status = refusals_erase(w, &qc->c, &u->data, FORGET_AT_ONCE, &left);
     if (status == USHER_OK && left) {
-        struct usher_record r = { .kind = K_REFUSAL, .state = R_FORGOTTEN };
+        struct usher_record r = { .kind = KIND_REFUSAL, .state = R_FORGOTTEN };
 
         r.id = u->data;
         r.order = qc->c.scope->version;
@@ -147,11 +147,11 @@ enum usher_status usher__queue_search_later(work *w, uint64_t login, const struc
     struct usher_text id = search_id(buffer, login);
     struct usher__change c;
     struct usher_record r;
-    enum usher_status status = w->ops->find(w->txn, &w->scope, K_REFUSAL, &id, &r);
+    enum usher_status status = w->ops->find(w->txn, &w->scope, KIND_REFUSAL, &id, &r);
 
     if (status == USHER_MISSING) {
         memset(&r, 0, sizeof r);
-        r.kind = K_REFUSAL;
+        r.kind = KIND_REFUSAL;
         r.state = R_SEARCH;
         r.id = id;
         r.token = r.order = login;
@@ -181,7 +181,7 @@ static enum usher_status may_again(struct run *run, struct usher_record *r)
     r->slots = USHER__LIST_READY | USHER__LIST_HELD;
     usher__change_begin_quietly(w, &c);
     usher__change_save(&c, r);
-    status = w->ops->find(w->txn, &w->scope, K_USER, &r->data, &u);
+    status = w->ops->find(w->txn, &w->scope, KIND_USER, &r->data, &u);
     if (status == USHER_OK && usher__text_equal(&u.data, &r->group))
         usher__queue_pending_user(run, &u);
     return status == USHER_OK || status == USHER_MISSING ? usher__change_write(w, &c) : status;

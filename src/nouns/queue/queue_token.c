@@ -35,7 +35,7 @@ static enum usher_status login_token(struct run *run, uint64_t *ret)
 {
     work *w = run->w;
     struct agent a;
-    enum usher_status status = usher__queue_load(run, K_AGENT, &args(w)->agent, &a.r);
+    enum usher_status status = usher__queue_load(run, KIND_AGENT, &args(w)->agent, &a.r);
 
     if (status == USHER_OK) {
         if (!usher__queue_agent_read(&a))
@@ -63,7 +63,7 @@ enum usher_status usher__queue_token_check(struct run *run, bool *ret_other)
     if (g->user.data != NULL) {
         struct usher_record u;
 
-        status = usher__queue_load(run, K_USER, &g->user, &u);
+        status = usher__queue_load(run, KIND_USER, &g->user, &u);
         if (status == USHER_OK)
             current = offer ? u.token : u.order;
     } else {

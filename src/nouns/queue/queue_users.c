@@ -45,7 +45,7 @@ static enum usher_status tell_user(struct run *run, enum usher_status status)
 {
     work *w = run->w;
     struct usher_record u;
-    enum usher_status found = w->ops->find(w->txn, &w->scope, K_USER, &args(w)->user, &u);
+    enum usher_status found = w->ops->find(w->txn, &w->scope, KIND_USER, &args(w)->user, &u);
 
     return found == USHER_OK ? usher__queue_answer_user(w, status, &u, 0, NULL) : found;
 }
@@ -67,7 +67,7 @@ enum usher_status usher__queue_where(struct run *run, bool alive)
     work *w = run->w;
     const struct usher_text *id = &args(w)->user;
     struct usher_record u;
-    enum usher_status status = usher__queue_load(run, K_USER, id, &u);
+    enum usher_status status = usher__queue_load(run, KIND_USER, id, &u);
 
     if (status == USHER_MISSING)
         return usher__queue_answer_gone(w, USHER_MISSING, id);
@@ -123,7 +123,7 @@ enum usher_status usher__queue_apply(struct run *run)
     struct usher_record u, new, a, over;
     struct lane *l;
     uint64_t token_login = 0;
-    enum usher_status status = usher__queue_load(run, K_USER, &g->user, &u);
+    enum usher_status status = usher__queue_load(run, KIND_USER, &g->user, &u);
 
     if (status == USHER_OK && g->lane.data != NULL && u.owner.size == 0 &&
         !usher__text_equal(&g->lane, &u.group)) {
@@ -146,7 +146,7 @@ enum usher_status usher__queue_apply(struct run *run)
         return USHER_OK;
     }
     memset(&new, 0, sizeof new);
-    new.kind = K_USER;
+    new.kind = KIND_USER;
     new.id = g->user;
     new.group = g->lane.data != NULL ? g->lane : default_lane;
     new.n[U_PRIORITY] = given(w, USHER_GIVEN_QUEUE_PRIORITY) ? g->priority : 0;
@@ -266,7 +266,7 @@ enum usher_status usher__queue_leave(struct run *run)
     const struct usher_text *id = &args(w)->user;
     struct usher_record u;
     struct queue_change qc;
-    enum usher_status status = usher__queue_load(run, K_USER, id, &u);
+    enum usher_status status = usher__queue_load(run, KIND_USER, id, &u);
 
     if (status == USHER_MISSING)
         return usher__queue_answer_gone(w, USHER_MISSING, id);
@@ -332,9 +332,9 @@ static enum usher_status in_room(struct run *run, const struct usher_text *room,
     qc->has_agent = true;
     /* its only room: the user can be found without its name */
     if (a->r.n[A_CAPACITY] == 1)
-        status = w->ops->walk(w->txn, &w->scope, K_USER, 2, &a->r.id, 0, 0, false, u);
+        status = w->ops->walk(w->txn, &w->scope, KIND_USER, 2, &a->r.id, 0, 0, false, u);
     else
-        status = w->ops->find(w->txn, &w->scope, K_USER, &a->rooms[no - 1], u);
+        status = w->ops->find(w->txn, &w->scope, KIND_USER, &a->rooms[no - 1], u);
     return status == USHER_MISSING ? damaged(w) : status;
 }
 
@@ -384,20 +384,20 @@ static enum usher_status offered(struct run *run, struct usher_record *a, struct
     work *w = run->w;
     const struct usher_queue_args *g = args(w);
     struct usher_queue_result *q = reply_of(w);
-    enum usher_status status = usher__queue_load(run, K_USER, &g->user, u), two;
+    enum usher_status status = usher__queue_load(run, KIND_USER, &g->user, u), two;
 
     usher__queue_answer_names(w, &g->user, &g->agent);
     q->index = q->wait_ms = -1;
     if (status != USHER_OK && status != USHER_MISSING)
         return status;
     /* an agent that leaves changes the user, and the other way round */
-    two = usher__queue_load(run, K_AGENT, &g->agent, a);
+    two = usher__queue_load(run, KIND_AGENT, &g->agent, a);
     if (two != USHER_OK)
         return two;
     if (status == USHER_OK)
-        status = usher__queue_load(run, K_USER, &g->user, u);
+        status = usher__queue_load(run, KIND_USER, &g->user, u);
     if (status == USHER_OK)
-        status = w->ops->find(w->txn, &w->scope, K_AGENT, &g->agent, a);
+        status = w->ops->find(w->txn, &w->scope, KIND_AGENT, &g->agent, a);
     if (status != USHER_OK)
         return status;
     if (!usher__text_equal(&u->owner, &a->id))
@@ -473,7 +473,7 @@ enum usher_status usher__queue_move(struct run *run)
     struct usher__move move;
     struct queue_change qc;
     struct lane *from, *to;
-    enum usher_status status = usher__queue_load(run, K_USER, &g->user, &u);
+    enum usher_status status = usher__queue_load(run, KIND_USER, &g->user, &u);
 
     if (status == USHER_MISSING)
         return usher__queue_answer_gone(w, USHER_MISSING, &g->user);

@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The records of the noun with RECORDS_DEF as tables: for the one file that has its struct
- * usher__steps. */
-static const char *const kinds[USHER_KINDS] = {
-#define RECORD(name, code, word, ...) [code] = (word),
-#include RECORDS_DEF
-};
-
+/* The ranges of the numbers of records with RECORDS_DEF: for the file of a noun that has its
+ * record_fault(). */
 #define NO_MIN INT64_MIN
 #define NO_MAX INT64_MAX
 

@@ -91,14 +91,45 @@
     " nullif(r.n0, 0) / 1000.0, 'unixepoch') AS \"at\", r.n1 AS \"search_order\", r.n2 AS "    \
     "\"search_refusals\" FROM scope s JOIN record r ON r.list = s.ref * 16 + 9 WHERE s.noun =" \
     " 2;"                                                                                      \
-    "CREATE VIEW request AS SELECT CASE s.noun WHEN 1 THEN 'number' WHEN 2 THEN 'queue' END "  \
-    "AS noun, s.name AS name, r.id AS request, CAST(r.data AS TEXT) AS answer, "               \
-    "strftime('%Y-%m-%d %H:%M:%f', nullif(r.until_ms, 0) / 1000.0, 'unixepoch') AS until FROM" \
-    " scope s JOIN record r ON r.list = s.ref * 16 + 4;"                                       \
-    "CREATE VIEW change AS SELECT CASE s.noun WHEN 1 THEN 'number' WHEN 2 THEN 'queue' END AS" \
-    " noun, s.name AS name, CAST(r.id AS INTEGER) AS version, r.n0 AS before, r.data AS "      \
-    "notice FROM scope s JOIN record r ON r.list = s.ref * 16 + CASE s.noun WHEN 1 THEN 7 "    \
-    "WHEN 2 THEN 8 END;"
+    "CREATE VIEW room_member AS SELECT s.name AS \"room\", r.id AS \"member\", CASE r.state "  \
+    "WHEN 0 THEN 'absent' WHEN 1 THEN 'here' WHEN 2 THEN 'away' WHEN 3 THEN 'offline' WHEN 4 " \
+    "THEN 'banned' END AS \"state\", r.ord AS \"order\", r.token AS \"token\", "               \
+    "strftime('%Y-%m-%d %H:%M:%f', nullif(r.until_ms, 0) / 1000.0, 'unixepoch') AS \"until\"," \
+    " strftime('%Y-%m-%d %H:%M:%f', nullif(r.n0, 0) / 1000.0, 'unixepoch') AS \"joined\", "    \
+    "r.n1 AS \"roles\", r.n2 AS \"shares\" FROM scope s JOIN record r ON r.list = s.ref * 16 " \
+    "+ 1 WHERE s.noun = 3;"                                                                    \
+    "CREATE VIEW room_field AS SELECT s.name AS \"room\", r.id AS \"field\", CAST(r.data AS "  \
+    "TEXT) AS \"value\", r.ord AS \"order\", r.token AS \"token\", strftime('%Y-%m-%d "        \
+    "%H:%M:%f', nullif(r.until_ms, 0) / 1000.0, 'unixepoch') AS \"until\" FROM scope s JOIN "  \
+    "record r ON r.list = s.ref * 16 + 2 WHERE s.noun = 3;"                                    \
+    "CREATE VIEW room_role AS SELECT s.name AS \"room\", r.id AS \"role\", r.owner AS "        \
+    "\"member\", r.ord AS \"order\", r.token AS \"token\", strftime('%Y-%m-%d %H:%M:%f', "     \
+    "nullif(r.until_ms, 0) / 1000.0, 'unixepoch') AS \"until\" FROM scope s JOIN record r ON " \
+    "r.list = s.ref * 16 + 3 WHERE s.noun = 3;"                                                \
+    "CREATE VIEW room_share AS SELECT s.name AS \"room\", r.id AS \"share\", r.owner AS "      \
+    "\"member\", r.ord AS \"order\", r.token AS \"token\", strftime('%Y-%m-%d %H:%M:%f', "     \
+    "nullif(r.until_ms, 0) / 1000.0, 'unixepoch') AS \"until\" FROM scope s JOIN record r ON " \
+    "r.list = s.ref * 16 + 5 WHERE s.noun = 3;"                                                \
+    "CREATE VIEW room_all_value AS SELECT s.name AS \"room\", r.id AS \"field\", CAST(r.data " \
+    "AS TEXT) AS \"value\", r.ord AS \"order\", r.token AS \"token\", strftime('%Y-%m-%d "     \
+    "%H:%M:%f', nullif(r.until_ms, 0) / 1000.0, 'unixepoch') AS \"until\" FROM scope s JOIN "  \
+    "record r ON r.list = s.ref * 16 + 7 WHERE s.noun = 3;"                                    \
+    "CREATE VIEW rooms_entry AS SELECT s.name AS \"partition\", r.id AS \"room\", CASE "       \
+    "r.state WHEN 0 THEN '?' WHEN 1 THEN 'opening' WHEN 2 THEN 'open' WHEN 3 THEN 'doubted' "  \
+    "WHEN 4 THEN 'closed' END AS \"state\", r.owner AS \"worker\", r.ord AS \"order\", "       \
+    "r.token AS \"token\", strftime('%Y-%m-%d %H:%M:%f', nullif(r.until_ms, 0) / 1000.0, "     \
+    "'unixepoch') AS \"until\", strftime('%Y-%m-%d %H:%M:%f', nullif(r.n0, 0) / 1000.0, "      \
+    "'unixepoch') AS \"put\", strftime('%Y-%m-%d %H:%M:%f', nullif(r.n1, 0) / 1000.0, "        \
+    "'unixepoch') AS \"claimed\" FROM scope s JOIN record r ON r.list = s.ref * 16 + 1 WHERE " \
+    "s.noun = 6;"                                                                              \
+    "CREATE VIEW request AS SELECT CASE s.noun WHEN 1 THEN 'number' WHEN 2 THEN 'queue' WHEN " \
+    "3 THEN 'room' WHEN 6 THEN 'rooms' END AS noun, s.name AS name, r.id AS request, "         \
+    "CAST(r.data AS TEXT) AS answer, strftime('%Y-%m-%d %H:%M:%f', nullif(r.until_ms, 0) / "   \
+    "1000.0, 'unixepoch') AS until FROM scope s JOIN record r ON r.list = s.ref * 16 + 4;"     \
+    "CREATE VIEW change AS SELECT CASE s.noun WHEN 1 THEN 'number' WHEN 2 THEN 'queue' WHEN 3" \
+    " THEN 'room' WHEN 6 THEN 'rooms' END AS noun, s.name AS name, CAST(r.id AS INTEGER) AS "  \
+    "version, r.n0 AS before, r.data AS notice FROM scope s JOIN record r ON r.list = s.ref *" \
+    " 16 + CASE s.noun WHEN 1 THEN 7 WHEN 2 THEN 8 WHEN 3 THEN 6 END;"
 /* clang-format on */
 
 #endif

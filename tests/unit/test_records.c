@@ -28,12 +28,26 @@ struct row {
 #undef RECORDS_DEF
 #undef ROWS
 
+#define RECORDS_DEF "core/room_records.def"
+#define ROWS room_rows
+#include "record_rows.h"
+#undef RECORDS_DEF
+#undef ROWS
+
+#define RECORDS_DEF "core/rooms_records.def"
+#define ROWS rooms_rows
+#include "record_rows.h"
+#undef RECORDS_DEF
+#undef ROWS
+
 static const struct {
     enum usher_noun noun;
     size_t (*rows)(struct row *to);
 } nouns[] = {
     { USHER_NUMBER, number_rows },
     { USHER_QUEUE, queue_rows },
+    { USHER_ROOM, room_rows },
+    { USHER_ROOMS, rooms_rows },
 };
 
 static unsigned width(const struct row *row)

@@ -2963,6 +2963,9 @@ TEST(the_views_name_the_numbers_of_records)
           "desk one offered 101" },
         { 2, 3, "user || ' ' || agent || ' ' || priority || ' ' || room FROM queue_user",
           "one bob 102 106" },
+        { 3, 1, "member || ' ' || state || ' ' || roles FROM room_member", "one away 102" },
+        { 3, 7, "room || ' ' || field || ' ' || value FROM room_all_value", "desk one data" },
+        { 6, 1, "room || ' ' || state || ' ' || worker FROM rooms_entry", "one open bob" },
     };
 
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {

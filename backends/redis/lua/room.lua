@@ -1,13 +1,7 @@
 -- SPDX-License-Identifier: MIT
 --
--- The verbs of a room: the same steps as src/nouns/room/room*.c, in their order.  Kinds:
---   1 a member (rank: last heartbeat; n0 to n2: joined, roles, shares)
---   2 a field
---   3 a role
---   4 a request
---   5 a share
---   6 a notice of the log
---   7 a value that all members have (verb `all`)
+-- The verbs of a room: the same steps as src/nouns/room/room*.c, in their order.  The records and the
+-- names of their numbers are in src/core/room_records.def.
 local format = string.format
 
 -- ---- the answer -------------------------------------------------------------------------
@@ -88,7 +82,7 @@ end
 function S.add_row(kind, r)
     S.rows = S.rows or {}
     local member = kind == K.ROW_MEMBER
-    S.rows[#S.rows + 1] = {kind, member and r.state or 0, r.id, r.owner, r.data, r.order, member and r.n0 or 0,
+    S.rows[#S.rows + 1] = {kind, member and r.state or 0, r.id, r.owner, r.data, r.order, member and r.N_JOINED or 0,
         member and r.rank or 0}
 end
 
@@ -187,14 +181,14 @@ function S.fades()
 end
 
 -- See lives in room_audit.c.
-S.lives = {'1', from = K.COUNT_OUTAGE_FROM, to = K.COUNT_OUTAGE_TO, verb = K.V_OUTAGE}
+S.lives = {K.KIND_MEMBER, from = K.COUNT_OUTAGE_FROM, to = K.COUNT_OUTAGE_TO, verb = K.V_OUTAGE}
 
 function S.beat_of() return S.set[(S.fades() and K.SET_AWAY or K.SET_TTL) + 1] end
 
 function S.life_of(r) return S.present(r) and r.ends or 0 end
 
 function S.last_sign(last)
-    local r = S.walk('1', '0', nil, nil, nil, true)
+    local r = S.walk(K.KIND_MEMBER, '0', nil, nil, nil, true)
     return r and r.rank > last and r.rank or last
 end
 
@@ -256,7 +250,7 @@ function S.make_due()
             S.outage()
         end
         while S.due >= 0 and S.due <= now do
-            local r = S.walk('1', '1')
+            local r = S.walk(K.KIND_MEMBER, '1')
             if r and r.ends <= now then
                 if n >= max then
                     S.behind = true
@@ -299,7 +293,7 @@ end
 -- Return member @id after its expiries were applied, or nil.
 function S.load(id)
     while true do
-        local r = S.exists and S.find('1', id)
+        local r = S.exists and S.find(K.KIND_MEMBER, id)
         if not r then return nil end
         if r.ends == 0 or r.ends > S.moment then return r end
         if not S.expire_one then S.make_due() end
@@ -326,8 +320,8 @@ function S.make_going()
 
     -- Remove what belongs to member @r, which left at @at: see drop().
     function S.let_go(r, at)
-        if r.n1 > 0 then owned('3', r.id, K.COUNT_ROLES) end
-        if r.n2 > 0 then owned('5', r.id, K.COUNT_SHARES) end
+        if r.N_ROLES > 0 then owned(K.KIND_ROLE, r.id, K.COUNT_ROLES) end
+        if r.N_SHARES > 0 then owned(K.KIND_SHARE, r.id, K.COUNT_SHARES) end
         S.add(K.COUNT_MEMBERS, -1)
         if S.n(K.COUNT_MEMBERS) == 0 then
             S.put(K.COUNT_EMPTY, at)
@@ -347,7 +341,7 @@ end
 
 function S.make_close()
     if not S.let_go then S.make_going() end
-    local kinds, slots = {'1', '1', '2', '7', '6', '4'}, {'2', '1', 'n', 'n', '0', '0'}
+    local kinds, slots = {K.KIND_MEMBER, K.KIND_MEMBER, K.KIND_FIELD, K.KIND_ALL, K.KIND_CHANGE, K.KIND_REQUEST}, {'2', '1', 'n', 'n', '0', '0'}
 
     function S.close_begin(to, verb)
         local from = S.n(K.COUNT_STATE)
@@ -357,14 +351,14 @@ function S.make_close()
 
     function S.count_out(r)
         local kind = r.kind
-        if kind == '1' then
+        if kind == K.KIND_MEMBER then
             S.add(K.COUNT_BANS, -1)
-        elseif kind == '6' then
+        elseif kind == K.KIND_CHANGE then
             S.add(K.COUNT_CHANGES, -1)
-        elseif kind == '4' then
+        elseif kind == K.KIND_REQUEST then
             S.add(K.COUNT_REQUESTS, -1)
         else
-            S.add(kind == '2' and K.COUNT_FIELDS or K.COUNT_ALLS, -1)
+            S.add(kind == K.KIND_FIELD and K.COUNT_FIELDS or K.COUNT_ALLS, -1)
             S.add(K.COUNT_BYTES, -(#r.id + #r.data))
         end
     end
@@ -374,7 +368,7 @@ function S.make_close()
 
     -- Reset the scope, of which only the bans are left.  Settings have their defaults for the next room.
     local function rest()
-        local bans, clock, r = S.count[K.COUNT_BANS + 1], S.clock, S.walk('1', '1')
+        local bans, clock, r = S.count[K.COUNT_BANS + 1], S.clock, S.walk(K.KIND_MEMBER, '1')
         S.vanish()
         S.exists, S.due, S.clock, S.count[K.COUNT_BANS + 1] = true, r.ends, clock, bans
     end
@@ -383,7 +377,7 @@ function S.make_close()
     local function end_bans()
         local r, n = nil, 0
         while n < K.CLOSE_MAX do
-            r = S.walk('1', '1', nil, r and r.ends, r and r.order)
+            r = S.walk(K.KIND_MEMBER, '1', nil, r and r.ends, r and r.order)
             if not r then break end
             S.erase(r)
             S.add(K.COUNT_BANS, -1)
@@ -408,7 +402,7 @@ function S.make_close()
                 end
                 if not r or phase == 2 and not S.present(r) and not ends_bans() and r.ends > S.moment then break end
                 if phase ~= 2 or not S.present(r) then -- else the first phase erases it
-                    local each = phase == 1 and 1 + r.n1 + r.n2 or 1
+                    local each = phase == 1 and 1 + r.N_ROLES + r.N_SHARES or 1
                     if S.pn > 0 and S.pn / 2 + each > K.CLOSE_MAX then return false end
                     S.erase(r)
                     if phase > 1 then S.count_out(r) else S.let_go(r, S.at()) end
@@ -523,7 +517,7 @@ function S.merge(data, of_member, field)
     local a, t, v, changed, full = S.a, data ~= '' and munpack(data) or {}, S.version + 1, false, false
     if not S.exists then v = 1 end
     local function set(name, value)
-        local all = of_member and S.find('7', name)
+        local all = of_member and S.find(K.KIND_ALL, name)
         local at
         for i = 1, #t, 3 do
             if t[i] == name then at = i break end
@@ -559,7 +553,7 @@ end
 
 -- Return the current value of @field for member @r: its own, or that of all if it was set later.
 function S.value_of(r, field)
-    local now, t = S.find('7', field), r.data ~= '' and munpack(r.data) or {}
+    local now, t = S.find(K.KIND_ALL, field), r.data ~= '' and munpack(r.data) or {}
     for i = 1, #t, 3 do
         if t[i] == field and t[i + 2] > (now and now.order or 0) then
             return {id = field, owner = '', data = t[i + 1], order = t[i + 2]}
@@ -571,7 +565,7 @@ end
 function S.make_fields()
     -- Store @value.  Return the record, or nil if the fields are too many or too large.
     function S.put_value(r, kind, field, value)
-        local count = kind == '2' and K.COUNT_FIELDS or K.COUNT_ALLS
+        local count = kind == K.KIND_FIELD and K.COUNT_FIELDS or K.COUNT_ALLS
         if r then
             S.add(K.COUNT_BYTES, -(#r.id + #r.data))
         else
@@ -586,15 +580,15 @@ function S.make_fields()
     end
 
     function S.set_one(field, value)
-        local r = S.find('2', field)
-        return r and r.data == value or S.put_value(r, '2', field, value)
+        local r = S.find(K.KIND_FIELD, field)
+        return r and r.data == value or S.put_value(r, K.KIND_FIELD, field, value)
     end
 
     function S.set_fields()
         if not S.gate(K.ROOM_E_CHANGE) then return end
         local a = S.a
         local field, value = a[K.ARG_FIELD], a[K.ARG_VALUE]
-        if not S.expected(K.ROW_FIELD, S.find('2', field)) then return end
+        if not S.expected(K.ROW_FIELD, S.find(K.KIND_FIELD, field)) then return end
         local fits = S.set_one(field, value)
         if a[K.ARG_FIELDS] then
             local f = munpack(a[K.ARG_FIELDS])
@@ -611,7 +605,7 @@ function S.make_fields()
 
     function S.unset()
         if not S.gate(K.ROOM_E_CHANGE) then return end
-        local r = S.find('2', S.a[K.ARG_FIELD])
+        local r = S.find(K.KIND_FIELD, S.a[K.ARG_FIELD])
         if not S.expected(K.ROW_FIELD, r) then return end
         if not r then return S.say(K.SAME) end
         S.erase(r)
@@ -624,9 +618,9 @@ function S.make_fields()
     function S.all()
         if not S.gate(K.ROOM_E_CHANGE) then return end
         local field, value = S.a[K.ARG_FIELD], S.a[K.ARG_VALUE]
-        local r = S.find('7', field)
+        local r = S.find(K.KIND_ALL, field)
         if not S.expected(K.ROW_ALL, r) then return end
-        r = S.put_value(r, '7', field, value)
+        r = S.put_value(r, K.KIND_ALL, field, value)
         if not r then
             S.drop()
             return S.too_many()
@@ -690,11 +684,11 @@ function S.make_join()
             S.because = 'the room is full'
             return S.say_member(K.FULL)
         end
-        local r = S.fresh('1', S.a[K.ARG_MEMBER])
+        local r = S.fresh(K.KIND_MEMBER, S.a[K.ARG_MEMBER])
         local data, _, full = S.merge('', true)
         r.data = data
         if full then return S.too_large(S.say_member) end
-        r.rank, r.order, r.n0 = S.moment, S.version + 1, S.now
+        r.rank, r.order, r.N_JOINED = S.moment, S.version + 1, S.now
         S.settle(r, S.move(K.MEMBER_MOVES, K.MEMBER_ABSENT, K.MEMBER_E_JOIN), S.moment)
         S.add(K.COUNT_MEMBERS, 1)
         S.put(K.COUNT_EMPTY, 0)
@@ -773,7 +767,7 @@ end
 function S.go(event)
     if not S.gate(K.ROOM_E_CHANGE) then return end
     local ban, length = event == K.MEMBER_E_BAN, S.a[K.ARG_BAN]
-    local r = S.load(S.a[K.ARG_MEMBER]) or S.fresh('1', S.a[K.ARG_MEMBER])
+    local r = S.load(S.a[K.ARG_MEMBER]) or S.fresh(K.KIND_MEMBER, S.a[K.ARG_MEMBER])
     local from = r.state
     local to, status = S.move(K.MEMBER_MOVES, from, event)
     -- A ban that already ends at this time does not change.
@@ -793,7 +787,7 @@ function S.go(event)
     if ban then
         r.ends, r.rank, r.order, r.data = S.moment + length, 0, S.version + 1, ''
         r.slots = S.slots(K.MEMBER_LISTS, to, r.ends)
-        r.n0, r.n1, r.n2 = 0, 0, 0
+        r.N_JOINED, r.N_ROLES, r.N_SHARES = 0, 0, 0
         S.add(K.COUNT_BANS, 1)
         S.save(r)
     end
@@ -813,7 +807,7 @@ function S.make_owned()
     end
 
     function S.recount(id, n, by)
-        local r = S.find('1', id)
+        local r = S.find(K.KIND_MEMBER, id)
         if r then
             r[n] = r[n] + by
             S.save(r)
@@ -828,11 +822,11 @@ function S.make_owned()
             member = S.load_present(holder)
             if not member then return S.not_in() end
         end
-        local r = S.load_owned('3', id)
+        local r = S.load_owned(K.KIND_ROLE, id)
         S.name = r and r.owner or ''
         if a[K.ARG_IF] and a[K.ARG_IF] ~= S.name then return S.say(K.STALE) end
         if holder == S.name then return S.say(K.SAME) end
-        if member and member.n1 >= K.ROLES_MAX then
+        if member and member.N_ROLES >= K.ROLES_MAX then
             S.because = 'the member has too many roles (limit 16)'
             return S.say(K.FULL)
         end
@@ -840,11 +834,11 @@ function S.make_owned()
             S.because = 'the room has too many roles (limit 1000)'
             return S.say(K.FULL)
         end
-        if r then S.recount(r.owner, 'n1', -1) end
-        if member then S.recount(holder, 'n1', 1) end
+        if r then S.recount(r.owner, K.N_ROLES, -1) end
+        if member then S.recount(holder, K.N_ROLES, 1) end
         S.add(K.COUNT_ROLES, (r and 0 or 1) - (member and 0 or 1))
         if member then
-            r = r or S.fresh('3', id)
+            r = r or S.fresh(K.KIND_ROLE, id)
             r.slots, r.order, r.token, r.owner = 4, S.version + 1, S.version + 1, holder
             S.save(r)
         else
@@ -860,16 +854,16 @@ function S.make_owned()
         local a = S.a
         local id, owner = a[K.ARG_SHARE], a[K.ARG_MEMBER]
         S.name = id
-        S.load_owned('5', id)
+        S.load_owned(K.KIND_SHARE, id)
         local member = S.load_present(owner)
         if not member then return S.not_in() end
-        local r = S.find('5', id)
+        local r = S.find(K.KIND_SHARE, id)
         if not S.expected(K.ROW_SHARE, r) then return end
         if r and r.owner ~= owner then
             S.because = "the share belongs to another member"
             return S.say(K.REFUSED)
         end
-        if not r and member.n2 >= K.SHARES_MAX then
+        if not r and member.N_SHARES >= K.SHARES_MAX then
             S.because = 'the member has too many shares (limit 16)'
             return S.say(K.FULL)
         end
@@ -877,10 +871,10 @@ function S.make_owned()
         if full then return S.too_large(S.say) end
         if r and not changed then return S.say(K.SAME) end
         if not r then
-            r = S.fresh('5', id)
+            r = S.fresh(K.KIND_SHARE, id)
             r.owner, r.slots, r.order = owner, 4, S.version + 1
             S.add(K.COUNT_SHARES, 1)
-            S.recount(owner, 'n2', 1)
+            S.recount(owner, K.N_SHARES, 1)
         end
         r.data = data
         S.save(r)
@@ -891,12 +885,12 @@ function S.make_owned()
     function S.unshare()
         if not S.gate(K.ROOM_E_CHANGE) then return end
         S.name = S.a[K.ARG_SHARE]
-        local r = S.find('5', S.name)
+        local r = S.find(K.KIND_SHARE, S.name)
         if not S.expected(K.ROW_SHARE, r) then return end
         if not r then return S.say(K.SAME) end
         S.erase(r)
         S.add(K.COUNT_SHARES, -1)
-        S.recount(r.owner, 'n2', -1)
+        S.recount(r.owner, K.N_SHARES, -1)
         S.say(K.OK)
         S.finish(0, 0, r)
     end
@@ -910,7 +904,7 @@ function S.sweep()
     if not S.expire_due then S.make_due() end
     local n, more = S.expire_due(max)
     while ttl and not more and S.exists and S.n(K.COUNT_STATE) ~= K.ROOM_CLOSING do
-        local r = S.walk('1', '0')
+        local r = S.walk(K.KIND_MEMBER, '0')
         if not r or r.rank + ttl > S.moment then break end
         if n >= max then more = true break end
         S.remove_one(r, K.V_EXPIRE, S.moment)
@@ -938,7 +932,7 @@ function S.make_reads()
                 S.outage_look()
             end
             while n < K.PAGE_MAX and S.due >= 0 and S.due <= S.moment do
-                local r = S.walk('1', '1', nil, hi, order)
+                local r = S.walk(K.KIND_MEMBER, '1', nil, hi, order)
                 if not r or r.ends > S.moment then break end
                 n = n + 1
                 hi, order = r.ends, r.order
@@ -968,8 +962,8 @@ function S.make_reads()
     function S.get()
         if not S.read() then return end
         local field = S.a[K.ARG_FIELD]
-        if not field then return S.add_rows('2', K.ROW_FIELD) end
-        local r = S.find('2', field)
+        if not field then return S.add_rows(K.KIND_FIELD, K.ROW_FIELD) end
+        local r = S.find(K.KIND_FIELD, field)
         if r then return S.add_row(K.ROW_FIELD, r) end
         S.status = K.MISSING
     end
@@ -1020,12 +1014,12 @@ function S.snapshot()
         if S.answer or S.status ~= K.OK or S.more == 1 then return end
     end
     if after == 0 then
-        S.add_rows('2', K.ROW_FIELD)
-        S.add_rows('3', K.ROW_ROLE)
+        S.add_rows(K.KIND_FIELD, K.ROW_FIELD)
+        S.add_rows(K.KIND_ROLE, K.ROW_ROLE)
     end
-    S.add_rows('7', K.ROW_ALL)
+    S.add_rows(K.KIND_ALL, K.ROW_ALL)
     while true do
-        local r = S.walk('1', '2', nil, 0, S.since)
+        local r = S.walk(K.KIND_MEMBER, '2', nil, 0, S.since)
         if not r then return end
         if n == max or n > 0 and bytes >= K.PAGE_BYTES then
             S.more = 1
@@ -1034,8 +1028,8 @@ function S.snapshot()
         n, S.since, bytes = n + 1, r.order, bytes + K.ROW_WORK + #r.data
         S.add_row(K.ROW_MEMBER, r)
         local at
-        while r.n2 > 0 do
-            local share = S.walk('5', '2', r.id, 0, at)
+        while r.N_SHARES > 0 do
+            local share = S.walk(K.KIND_SHARE, '2', r.id, 0, at)
             if not share then break end
             at, bytes = share.order, bytes + K.ROW_WORK + #share.data
             S.add_row(K.ROW_SHARE, share)
@@ -1051,11 +1045,11 @@ function S.stale()
     local verb, a, r = S.verb, S.a, nil
     S.blank = nil
     if verb == K.V_SET or verb == K.V_UNSET or verb == K.V_ALL then
-        r = S.find(verb == K.V_ALL and '7' or '2', a[K.ARG_FIELD])
+        r = S.find(verb == K.V_ALL and K.KIND_ALL or K.KIND_FIELD, a[K.ARG_FIELD])
         if r then S.add_row(verb == K.V_ALL and K.ROW_ALL or K.ROW_FIELD, r) end
     elseif verb == K.V_ROLE then
         if not S.set_role then S.make_owned() end
-        r = S.load_owned('3', a[K.ARG_ROLE])
+        r = S.load_owned(K.KIND_ROLE, a[K.ARG_ROLE])
         S.name = r and r.owner or ''
     elseif verb == K.V_JOIN or verb == K.V_LEAVE or verb == K.V_KICK or verb == K.V_ALIVE or verb == K.V_MEMBER then
         r = S.load(a[K.ARG_MEMBER])

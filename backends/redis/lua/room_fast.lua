@@ -15,7 +15,7 @@ if verb == K.V_ALIVE and not done and not made and not by_hand and not held and 
         end
     end
     local member = all[p + K.ARG_MEMBER]
-    local field = '1:' .. member
+    local field = K.KIND_MEMBER .. ':' .. member
     local text = cache[field]
     if text and byte(text, 11) == K.MEMBER_HERE and byte(text, 12) < 128 and sub(text, 69, 70) == '\0\0' then
         local slots, rank, order, token, ends = sunpack('>BI7c7c7I7', text, 12)
@@ -28,12 +28,12 @@ if verb == K.V_ALIVE and not done and not made and not by_hand and not held and 
             if at ~= rank or till ~= ends then
                 local behind = order .. member
                 if slots % 2 == 1 and at ~= rank then
-                    call('ZREM', INDEX, '10' .. sub(text, 13, 19) .. behind)
-                    call('ZADD', INDEX, '0', '10' .. spack('>I7', at) .. behind)
+                    call('ZREM', INDEX, K.KIND_MEMBER .. '0' .. sub(text, 13, 19) .. behind)
+                    call('ZADD', INDEX, '0', K.KIND_MEMBER .. '0' .. spack('>I7', at) .. behind)
                 end
                 if slots % 4 > 1 and till ~= ends then
-                    call('ZREM', HELD, '11' .. sub(text, 34, 40) .. behind)
-                    call('ZADD', HELD, '0', '11' .. spack('>I7', till) .. behind)
+                    call('ZREM', HELD, K.KIND_MEMBER .. '1' .. sub(text, 34, 40) .. behind)
+                    call('ZADD', HELD, '0', K.KIND_MEMBER .. '1' .. spack('>I7', till) .. behind)
                 end
                 cache[field] = sub(text, 1, 12) .. spack('>I7c7c7I7', at, order, token, till) .. sub(text, 41)
                 if not dirty[field] then

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: MIT
 --
 -- One partition of the room directory: the same steps as src/nouns/room/rooms.c, in its order.
--- Kind 1 is an entry (rank: opened; n0, n1: last put, last claimed).
+-- Its records are in src/core/rooms_records.def.
 
 function S.begin() S.more, S.token = 0, 0 end
 function S.fields(t, n)
@@ -25,14 +25,14 @@ function S.add_row(r)
     S.rows[#S.rows + 1] = {r.id, r.state, r.rank, r.token}
 end
 
-function S.find_it() return S.exists and S.find('1', S.a[K.ARG_ROOM]) end
+function S.find_it() return S.exists and S.find(K.KIND_ENTRY, S.a[K.ARG_ROOM]) end
 
 function S.put()
     local r, created = S.find_it(), S.a[K.ARG_CREATED]
     if r then
         S.add_row(r) -- the entry before the change
     else
-        r = S.fresh('1', S.a[K.ARG_ROOM])
+        r = S.fresh(K.KIND_ENTRY, S.a[K.ARG_ROOM])
         r.rank, r.ends, r.slots = S.now, S.moment, 3
         if not S.exists then S.renumber() end
         r.order = S.version + 1
@@ -44,7 +44,7 @@ function S.put()
         r.state = K.OPENING
     end
     if created then r.state, r.rank = K.OPEN, created end
-    r.token, r.n0, S.token = S.version + 1, S.moment, S.version + 1
+    r.token, r.N_PUT, S.token = S.version + 1, S.moment, S.version + 1
     S.save(r)
     S.commit(S.verb, 0, r.state, r)
 end
@@ -57,7 +57,7 @@ function S.drop_it()
     if S.a[K.ARG_TOKEN] ~= r.token then return end
     local before = r.state
     S.status = K.REFUSED
-    if (before == K.OPENING or before == K.DOUBTED) and S.moment < r.n0 + K.OPENING_MS then
+    if (before == K.OPENING or before == K.DOUBTED) and S.moment < r.N_PUT + K.OPENING_MS then
         if before == K.DOUBTED then return end
         r.state = K.DOUBTED -- the client that is opening the room checks it again
         S.save(r)
@@ -77,7 +77,7 @@ function S.list()
     local max, from, after, rest = a[K.ARG_MAX] or K.LIST_DEFAULT, a[K.ARG_CREATED] or 0, a[K.ARG_AFTER], a[K.ARG_TOKEN]
     local hi, order, n, looked = from, rest or 0, 0, 0
     while S.exists do
-        local r = S.walk('1', '0', nil, hi, order)
+        local r = S.walk(K.KIND_ENTRY, '0', nil, hi, order)
         if not r then return end
         local same = r.rank == hi and order > 0
         if looked == K.PAGE_MAX or not same and (n >= max or rest) then
@@ -96,14 +96,14 @@ end
 function S.claim_some(done, left)
     local worker, hi, order, n = S.a[K.ARG_WORKER], nil, nil, 0
     while n < K.SOME and S.steps > 0 and (done or left > 0) do
-        local r = S.walk('1', done and '2' or '1', done and worker or nil, hi, order)
+        local r = S.walk(K.KIND_ENTRY, done and '2' or '1', done and worker or nil, hi, order)
         if not r or not done and r.ends > S.moment then break end
         hi, order = r.ends, r.order
         if done then
-            if r.ends > S.moment then r.ends = r.n1 + S.a[K.ARG_EVERY] end
+            if r.ends > S.moment then r.ends = r.N_CLAIMED + S.a[K.ARG_EVERY] end
             r.owner, r.slots = '', 3
         else
-            r.ends, r.n1, r.owner, r.slots = S.moment + S.a[K.ARG_LEASE], S.moment, worker, 7
+            r.ends, r.N_CLAIMED, r.owner, r.slots = S.moment + S.a[K.ARG_LEASE], S.moment, worker, 7
             left = left - 1
             S.add_row(r)
         end

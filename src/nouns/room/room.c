@@ -216,7 +216,7 @@ static enum usher_status sweep(work *w)
     status = usher__room_expire_due(w, max, &reply->count, &reply->more);
     while (status == USHER_OK && given(w, USHER_GIVEN_ROOM_TTL) && !reply->more &&
            w->scope.ref != NULL && state_of(w) != USHER_ROOM_STATE_CLOSING) {
-        status = w->ops->walk(w->txn, &w->scope, MEMBER, 0, NULL, 0, 0, false, &r);
+        status = w->ops->walk(w->txn, &w->scope, KIND_MEMBER, 0, NULL, 0, 0, false, &r);
         if (status != USHER_OK || (int64_t)r.rank + ttl > w->moment)
             break;
         if ((int64_t)reply->count >= max) {

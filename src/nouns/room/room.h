@@ -28,30 +28,9 @@
 typedef struct usher__work work;
 typedef struct usher__change change;
 
-enum { MEMBER = 1, FIELD, ROLE, REQUEST, SHARE, CHANGE, ALL };
-
-/* The order of scope.counts. */
-enum {
-    COUNT_MEMBERS = 1, /* here, away or offline */
-    COUNT_FIELDS,
-    COUNT_ROLES,
-    COUNT_REQUESTS,
-    COUNT_SHARES,
-    COUNT_CHANGES,
-    COUNT_ALLS,
-    COUNT_BANS,
-    COUNT_BYTES, /* of fields and alls, with their names */
-    COUNT_STATE,
-    COUNT_CREATED,
-    COUNT_EMPTY,       /* since when it has no members */
-    COUNT_MARK,        /* of the history up to now */
-    COUNT_SINCE,       /* the log has all notices after this version */
-    COUNT_OUTAGE_FROM, /* the last outage */
-    COUNT_OUTAGE_TO,
-    /* Used by the Redis scripts only: until when joins and leaves are not published one by one
-     * (`presence`, `push`), as a negative number if one of them was not; 0: no such interval. */
-    COUNT_PUSHED
-};
+/* The kinds, numbers and counts. */
+#define RECORDS_DEF "core/room_records.def"
+#include "change/record_names.h"
 
 enum {
 #define SETTING_OPEN(field) SET_##field,
@@ -63,9 +42,6 @@ enum {
 #include "core/room_verbs.def"
     SETTINGS
 };
-
-/* record.n of a member. */
-enum { N_JOINED, N_ROLES, N_SHARES };
 
 /* The number of records that a step of closing erases while other commands wait.  (A member with
  * all its roles and shares is more, and is a step of its own.) */

@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "change/record_ranges.h"
 #include "nouns/nouns.h"
 
 static const char *scope_fault(const struct usher_scope *scope)
@@ -41,26 +42,27 @@ static const char *member_fault(const struct usher_record *r)
         return "is banned without an end, or has heartbeats";
     if (r->slots != usher__machine_lists(&usher__member_machine, r->state, r->until_ms))
         return "is in lists that do not match its state";
-    if (r->n[N_ROLES] < 0 || r->n[N_ROLES] > USHER_ROOM_ROLES_MAX || r->n[N_SHARES] < 0 ||
-        r->n[N_SHARES] > USHER_ROOM_SHARES_MAX)
-        return "has an invalid number of roles or shares";
     return NULL;
 }
 
 static const char *record_fault(const struct usher_scope *scope, const struct usher_record *r)
 {
+    const char *range = range_fault(r);
+
     if (usher__is_newer(scope, r->order))
         return "is newer than its scope";
+    if (range != NULL)
+        return range;
     switch (r->kind) {
-    case MEMBER:
+    case KIND_MEMBER:
         return member_fault(r);
-    case FIELD:
-    case ALL:
+    case KIND_FIELD:
+    case KIND_ALL:
         return r->slots != 0 ? "stands in a list" : NULL;
-    case ROLE:
-    case SHARE:
+    case KIND_ROLE:
+    case KIND_SHARE:
         return r->slots != 4u || r->owner.size == 0 ? "has no owner" : NULL;
-    case CHANGE:
+    case KIND_CHANGE:
         return usher__log_fault(&usher__room_steps.log, scope, r);
     default:
         return NULL;
@@ -82,7 +84,7 @@ static int64_t weighed(const struct usher_text *name, int64_t n)
 static void tally(struct usher__tally *t, const struct usher_record *r)
 {
     switch (r->kind) {
-    case MEMBER:
+    case KIND_MEMBER:
         if (present(r)) {
             t->counts[COUNT_MEMBERS]++;
             usher__tally_add(&t->sum[0], weighed(&r->id, r->n[N_ROLES]), 1);
@@ -91,23 +93,23 @@ static void tally(struct usher__tally *t, const struct usher_record *r)
             t->counts[COUNT_BANS]++;
         }
         break;
-    case FIELD:
+    case KIND_FIELD:
         t->counts[COUNT_FIELDS]++;
         t->counts[COUNT_BYTES] += (int64_t)(r->id.size + r->data.size);
         break;
-    case ALL:
+    case KIND_ALL:
         t->counts[COUNT_ALLS]++;
         t->counts[COUNT_BYTES] += (int64_t)(r->id.size + r->data.size);
         break;
-    case ROLE:
+    case KIND_ROLE:
         t->counts[COUNT_ROLES]++;
         usher__tally_add(&t->sums[0], weighed(&r->owner, 1), 1);
         break;
-    case SHARE:
+    case KIND_SHARE:
         t->counts[COUNT_SHARES]++;
         usher__tally_add(&t->sums[1], weighed(&r->owner, 1), 1);
         break;
-    case CHANGE:
+    case KIND_CHANGE:
         if (t->scope->counts[COUNT_STATE] != USHER_ROOM_STATE_CLOSING)
             usher__log_tally(&usher__room_steps.log, t, r);
         else
@@ -121,12 +123,14 @@ static void tally(struct usher__tally *t, const struct usher_record *r)
 
 static const char *state_word(unsigned kind, unsigned state)
 {
-    return kind == MEMBER ? usher_room_member_state_word((enum usher_room_member_state)state)
-                          : NULL;
+    return kind == KIND_MEMBER ? usher_room_member_state_word((enum usher_room_member_state)state)
+                               : NULL;
 }
 
-static const char *const kinds[USHER_KINDS] = { NULL,      "member", "field",  "role",
-                                                "request", "share",  "change", "all value" };
+static const char *const kinds[USHER_KINDS] = {
+#define RECORD(name, code, word, ...) [code] = (word),
+#include RECORDS_DEF
+};
 
 static const struct usher__constant constants[] = {
     { "V_FADE", USHER_ROOM_FADE },
@@ -157,7 +161,7 @@ static const struct usher__constant constants[] = {
 };
 
 static const struct usher__lives lives = {
-    .kinds = { MEMBER, 0 },
+    .kinds = { KIND_MEMBER, 0 },
     .from = COUNT_OUTAGE_FROM,
     .to = COUNT_OUTAGE_TO,
     .verb = USHER_ROOM_OUTAGE,
@@ -177,31 +181,16 @@ const struct usher__steps usher__room_steps = {
     .kinds = kinds,
     .state_word = state_word,
     .sought_at = offsetof(struct usher_operation, arg.room.member),
-    .sought_kind = MEMBER,
+    .sought_kind = KIND_MEMBER,
     .first = "1:",
     .listed = "237",
     .count_names = {
-        [COUNT_MEMBERS] = "MEMBERS",
-        [COUNT_FIELDS] = "FIELDS",
-        [COUNT_ROLES] = "ROLES",
-        [COUNT_REQUESTS] = "REQUESTS",
-        [COUNT_SHARES] = "SHARES",
-        [COUNT_CHANGES] = "CHANGES",
-        [COUNT_ALLS] = "ALLS",
-        [COUNT_BANS] = "BANS",
-        [COUNT_BYTES] = "BYTES",
-        [COUNT_STATE] = "STATE",
-        [COUNT_CREATED] = "CREATED",
-        [COUNT_EMPTY] = "EMPTY",
-        [COUNT_MARK] = "MARK",
-        [COUNT_SINCE] = "SINCE",
-        [COUNT_OUTAGE_FROM] = "OUTAGE_FROM",
-        [COUNT_OUTAGE_TO] = "OUTAGE_TO",
-        [COUNT_PUSHED] = "PUSHED",
+#define COUNT(name, at, text) [at] = #name,
+#include RECORDS_DEF
     },
     .settings_verb = USHER_ROOM_OPEN,
     .constants = constants,
-    .log = { CHANGE, SET_LOG, COUNT_CHANGES, COUNT_SINCE, COUNT_MARK },
+    .log = { KIND_CHANGE, SET_LOG, COUNT_CHANGES, COUNT_SINCE, COUNT_MARK },
     .requests = COUNT_REQUESTS,
     .requests_max = SET_REQUESTS,
     .items = 1u << COUNT_MEMBERS,

@@ -25,8 +25,8 @@ static enum usher_status closing_next(work *w, unsigned phase, struct usher_reco
 {
     static const struct {
         uint8_t kind, slot; /* slot 3: by id */
-    } order[PHASES] = { { MEMBER, 2 }, { MEMBER, 1 }, { FIELD, 3 },
-                        { ALL, 3 },    { CHANGE, 0 }, { REQUEST, 0 } };
+    } order[PHASES] = { { KIND_MEMBER, 2 }, { KIND_MEMBER, 1 }, { KIND_FIELD, 3 },
+                        { KIND_ALL, 3 },    { KIND_CHANGE, 0 }, { KIND_REQUEST, 0 } };
     struct usher_text after = r->id;
     uint64_t hi = order[phase].slot == 1 ? (uint64_t)r->until_ms : 0;
 
@@ -39,18 +39,18 @@ static enum usher_status closing_next(work *w, unsigned phase, struct usher_reco
 void usher__room_count_out(int64_t *counts, const struct usher_record *r)
 {
     switch (r->kind) {
-    case MEMBER:
+    case KIND_MEMBER:
         counts[COUNT_BANS]--;
         break;
-    case FIELD:
+    case KIND_FIELD:
         counts[COUNT_FIELDS]--;
         counts[COUNT_BYTES] -= (int64_t)(r->id.size + r->data.size);
         break;
-    case ALL:
+    case KIND_ALL:
         counts[COUNT_ALLS]--;
         counts[COUNT_BYTES] -= (int64_t)(r->id.size + r->data.size);
         break;
-    case CHANGE:
+    case KIND_CHANGE:
         counts[COUNT_CHANGES]--;
         break;
     default:
@@ -106,7 +106,7 @@ static enum usher_status rest(work *w, struct usher_scope *s)
 {
     int64_t bans = s->counts[COUNT_BANS];
     struct usher_record r;
-    enum usher_status status = w->ops->walk(w->txn, s, MEMBER, 1, NULL, 0, 0, false, &r);
+    enum usher_status status = w->ops->walk(w->txn, s, KIND_MEMBER, 1, NULL, 0, 0, false, &r);
 
     usher__room_defaults(s);
     s->counts[COUNT_BANS] = bans;
@@ -165,8 +165,8 @@ static enum usher_status end_bans(work *w)
     usher__change_begin_quietly(w, &c);
     memset(&r, 0, sizeof r);
     while (c.n < CLOSE_MAX &&
-           (status = w->ops->walk(w->txn, &w->scope, MEMBER, 1, NULL, (uint64_t)r.until_ms, r.order,
-                                  false, &r)) == USHER_OK) {
+           (status = w->ops->walk(w->txn, &w->scope, KIND_MEMBER, 1, NULL, (uint64_t)r.until_ms,
+                                  r.order, false, &r)) == USHER_OK) {
         usher__change_erase(&c, &r);
         c.scope->counts[COUNT_BANS]--;
     }
@@ -221,7 +221,7 @@ static enum usher_status expire_until(work *w, int64_t now, int64_t max, uint64_
     }
     while (w->scope.due_ms <= now) {
         struct usher_scope *s = &w->scope;
-        enum usher_status status = w->ops->walk(w->txn, s, MEMBER, 1, NULL, 0, 0, false, &r);
+        enum usher_status status = w->ops->walk(w->txn, s, KIND_MEMBER, 1, NULL, 0, 0, false, &r);
 
         if (status != USHER_OK && status != USHER_MISSING)
             return status;
@@ -288,7 +288,8 @@ enum usher_status usher__room_check(work *w, bool *ret_open, uint64_t *ret_membe
     if (s->due_ms <= w->moment)
         status = usher__outage_check(w, &gap);
     while (status == USHER_OK && n++ < USHER_PAGE_MAX && s->due_ms <= w->moment &&
-           (status = w->ops->walk(w->txn, s, MEMBER, 1, NULL, hi, order, false, &r)) == USHER_OK &&
+           (status = w->ops->walk(w->txn, s, KIND_MEMBER, 1, NULL, hi, order, false, &r)) ==
+               USHER_OK &&
            due(&r, w->moment)) {
         hi = (uint64_t)r.until_ms;
         order = r.order;

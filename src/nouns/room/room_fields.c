@@ -79,7 +79,7 @@ static enum usher_status put_value(work *w, change *c, struct usher_record *r,
                                    const struct usher_text *field, const struct usher_text *value)
 {
     int64_t *counts = c->scope->counts;
-    int64_t *count = &counts[r->kind == FIELD ? COUNT_FIELDS : COUNT_ALLS];
+    int64_t *count = &counts[r->kind == KIND_FIELD ? COUNT_FIELDS : COUNT_ALLS];
 
     (void)w;
     if (r->id.size == 0)
@@ -101,7 +101,7 @@ static enum usher_status set_one(work *w, change *c, const struct usher_text *fi
                                  const struct usher_text *value)
 {
     struct usher_record r;
-    enum usher_status status = usher__room_find_value(w, FIELD, field, &r);
+    enum usher_status status = usher__room_find_value(w, KIND_FIELD, field, &r);
 
     if (status != USHER_OK || (r.id.size != 0 && usher__text_equal(&r.data, value)))
         return status;
@@ -122,7 +122,7 @@ enum usher_status usher__room_set_fields(work *w)
 
     if (!usher__room_gate(w, USHER__ROOM_CHANGE))
         return USHER_OK;
-    status = usher__room_find_value(w, FIELD, &a->field, &r);
+    status = usher__room_find_value(w, KIND_FIELD, &a->field, &r);
     if (status == USHER_OK)
         status = usher__room_expected(w, USHER_ROOM_ROW_FIELD, &r, &as_expected);
     if (status != USHER_OK || !as_expected)
@@ -158,7 +158,7 @@ enum usher_status usher__room_unset(work *w)
 
     if (!usher__room_gate(w, USHER__ROOM_CHANGE))
         return USHER_OK;
-    status = usher__room_find_value(w, FIELD, &args(w)->field, &r);
+    status = usher__room_find_value(w, KIND_FIELD, &args(w)->field, &r);
     if (status == USHER_OK)
         status = usher__room_expected(w, USHER_ROOM_ROW_FIELD, &r, &as_expected);
     if (status != USHER_OK || !as_expected)
@@ -183,7 +183,7 @@ enum usher_status usher__room_set_all(work *w)
 
     if (!usher__room_gate(w, USHER__ROOM_CHANGE))
         return USHER_OK;
-    status = usher__room_find_value(w, ALL, &a->field, &r);
+    status = usher__room_find_value(w, KIND_ALL, &a->field, &r);
     if (status == USHER_OK)
         status = usher__room_expected(w, USHER_ROOM_ROW_ALL, &r, &as_expected);
     if (status != USHER_OK || !as_expected)
@@ -320,7 +320,7 @@ enum usher_status usher__room_merge(work *w, bool of_member, const struct usher_
         }
         r.order = 0;
         if (of_member)
-            status = usher__room_find_value(w, ALL, &name, &r);
+            status = usher__room_find_value(w, KIND_ALL, &name, &r);
         if (status != USHER_OK)
             return status;
         fields_set(&all, &name, &value, version, r.order);
@@ -366,7 +366,7 @@ enum usher_status usher__room_set_member(work *w)
     if (status == USHER_MISSING)
         return usher__room_turn_down(w, USHER_MISSING, not_in);
     if (status == USHER_OK)
-        status = usher__room_find_value(w, ALL, &a->field, &all);
+        status = usher__room_find_value(w, KIND_ALL, &a->field, &all);
     if (status != USHER_OK)
         return status;
     if (a->expected.data != NULL && value_of(&r, &all, &a->field, &now)) {
@@ -416,7 +416,7 @@ static enum usher_status stale_member(work *w, bool field)
     w->reply->of.room.until_ms = r.until_ms;
     if (!field)
         return USHER_OK;
-    status = usher__room_find_value(w, ALL, &a->field, &all);
+    status = usher__room_find_value(w, KIND_ALL, &a->field, &all);
     if (status == USHER_OK && value_of(&r, &all, &a->field, &now) && now.id.size != 0)
         status = usher__room_add_row(w, USHER_ROOM_ROW_FIELD, &now);
     return status;
@@ -432,9 +432,9 @@ enum usher_status usher__room_stale(work *w)
         return USHER_OK;
     case USHER_ROOM_SET:
     case USHER_ROOM_UNSET:
-        return stale_field(w, FIELD, USHER_ROOM_ROW_FIELD);
+        return stale_field(w, KIND_FIELD, USHER_ROOM_ROW_FIELD);
     case USHER_ROOM_ALL:
-        return stale_field(w, ALL, USHER_ROOM_ROW_ALL);
+        return stale_field(w, KIND_ALL, USHER_ROOM_ROW_ALL);
     case USHER_ROOM_ROLE:
         return usher__room_stale_role(w);
     case USHER_ROOM_JOIN:

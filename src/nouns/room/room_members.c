@@ -56,7 +56,7 @@ enum usher_status usher__room_last(work *w, int64_t *ret_ms)
 {
     struct usher_record r;
     enum usher_status status =
-        w->ops->walk(w->txn, &w->scope, MEMBER, 0, NULL, UINT64_MAX, UINT64_MAX, true, &r);
+        w->ops->walk(w->txn, &w->scope, KIND_MEMBER, 0, NULL, UINT64_MAX, UINT64_MAX, true, &r);
 
     if (status == USHER_OK && (int64_t)r.rank > *ret_ms)
         *ret_ms = (int64_t)r.rank;
@@ -101,9 +101,9 @@ enum usher_status usher__room_drop(work *w, change *c, const struct usher_record
     enum usher_status status = USHER_OK;
 
     if (r->n[N_ROLES] > 0)
-        status = erase_owned(w, c, ROLE, &r->id, &counts[COUNT_ROLES]);
+        status = erase_owned(w, c, KIND_ROLE, &r->id, &counts[COUNT_ROLES]);
     if (status == USHER_OK && r->n[N_SHARES] > 0)
-        status = erase_owned(w, c, SHARE, &r->id, &counts[COUNT_SHARES]);
+        status = erase_owned(w, c, KIND_SHARE, &r->id, &counts[COUNT_SHARES]);
     if (--counts[COUNT_MEMBERS] == 0) {
         counts[COUNT_EMPTY] = at;
         usher__room_linger(c->scope);
@@ -163,8 +163,9 @@ enum usher_status usher__room_expire_one(work *w, struct usher_record *r)
 enum usher_status usher__room_load(work *w, const struct usher_text *id, struct usher_record *r)
 {
     for (;;) {
-        enum usher_status status =
-            w->scope.ref != NULL ? w->ops->find(w->txn, &w->scope, MEMBER, id, r) : USHER_MISSING;
+        enum usher_status status = w->scope.ref != NULL
+                                       ? w->ops->find(w->txn, &w->scope, KIND_MEMBER, id, r)
+                                       : USHER_MISSING;
 
         if (status != USHER_OK || !due(r, w->moment))
             return status;
@@ -266,7 +267,7 @@ static enum usher_status join_new(work *w, struct usher_record *r)
         return usher__room_turn_down(w, USHER_FULL, "the room is full");
     }
     memset(r, 0, sizeof *r);
-    r->kind = MEMBER;
+    r->kind = KIND_MEMBER;
     r->id = a->member;
     status = usher__room_merge(w, true, NULL, &r->data, &changed, &full);
     if (status != USHER_OK)
@@ -396,7 +397,7 @@ enum usher_status usher__room_leave(work *w, unsigned event)
     status = usher__room_load(w, &args(w)->member, &r);
     if (status == USHER_MISSING) {
         memset(&r, 0, sizeof r);
-        r.kind = MEMBER;
+        r.kind = KIND_MEMBER;
         r.id = args(w)->member;
     } else if (status != USHER_OK) {
         return status;

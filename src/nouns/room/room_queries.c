@@ -46,8 +46,8 @@ enum usher_status usher__room_get(work *w)
     if (status != USHER_OK || !open)
         return status;
     if (args(w)->field.data == NULL)
-        return add_rows(w, FIELD, USHER_ROOM_ROW_FIELD);
-    status = usher__room_find_value(w, FIELD, &args(w)->field, &r);
+        return add_rows(w, KIND_FIELD, USHER_ROOM_ROW_FIELD);
+    status = usher__room_find_value(w, KIND_FIELD, &args(w)->field, &r);
     if (status == USHER_OK && r.id.size != 0)
         return usher__room_add_row(w, USHER_ROOM_ROW_FIELD, &r);
     w->reply->status = USHER_MISSING;
@@ -101,7 +101,7 @@ static enum usher_status add_member(work *w, const struct usher_record *m, size_
 
     *bytes += ROW_WORK + m->data.size;
     while (status == USHER_OK && m->n[N_SHARES] > 0) {
-        status = w->ops->walk(w->txn, &w->scope, SHARE, 2, &m->id, 0, order, false, &r);
+        status = w->ops->walk(w->txn, &w->scope, KIND_SHARE, 2, &m->id, 0, order, false, &r);
         if (status != USHER_OK)
             break;
         order = r.order;
@@ -133,14 +133,14 @@ enum usher_status usher__room_snapshot(work *w)
             return status;
     }
     if (a->after == 0) {
-        status = add_rows(w, FIELD, USHER_ROOM_ROW_FIELD);
+        status = add_rows(w, KIND_FIELD, USHER_ROOM_ROW_FIELD);
         if (status == USHER_OK)
-            status = add_rows(w, ROLE, USHER_ROOM_ROW_ROLE);
+            status = add_rows(w, KIND_ROLE, USHER_ROOM_ROW_ROLE);
     }
     /* on every page, because the fields of its members depend on them */
     if (status == USHER_OK)
-        status = add_rows(w, ALL, USHER_ROOM_ROW_ALL);
-    while (status == USHER_OK && (status = w->ops->walk(w->txn, &w->scope, MEMBER, 2, NULL, 0,
+        status = add_rows(w, KIND_ALL, USHER_ROOM_ROW_ALL);
+    while (status == USHER_OK && (status = w->ops->walk(w->txn, &w->scope, KIND_MEMBER, 2, NULL, 0,
                                                         reply->since, false, &r)) == USHER_OK) {
         if (n == max || (n > 0 && bytes >= PAGE_BYTES)) {
             reply->more = true;

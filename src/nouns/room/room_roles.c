@@ -31,7 +31,7 @@ static enum usher_status load_owned(work *w, uint8_t kind, const struct usher_te
 static enum usher_status recount(work *w, change *c, const struct usher_text *id, int n, int64_t by)
 {
     struct usher_record r;
-    enum usher_status status = w->ops->find(w->txn, &w->scope, MEMBER, id, &r);
+    enum usher_status status = w->ops->find(w->txn, &w->scope, KIND_MEMBER, id, &r);
 
     if (status == USHER_OK) {
         r.n[n] += by;
@@ -58,7 +58,7 @@ enum usher_status usher__room_set_role(work *w)
     if (status == USHER_MISSING)
         return usher__room_turn_down(w, USHER_MISSING, not_in);
     if (status == USHER_OK)
-        status = load_owned(w, ROLE, &a->role, &r);
+        status = load_owned(w, KIND_ROLE, &a->role, &r);
     if (status != USHER_OK)
         return status;
     usher__room_answer_name(w, &r.owner);
@@ -97,7 +97,7 @@ enum usher_status usher__room_set_role(work *w)
 enum usher_status usher__room_stale_role(work *w)
 {
     struct usher_record r;
-    enum usher_status status = load_owned(w, ROLE, &args(w)->role, &r);
+    enum usher_status status = load_owned(w, KIND_ROLE, &args(w)->role, &r);
 
     usher__room_answer(w, USHER_STALE);
     if (status == USHER_OK)
@@ -119,13 +119,14 @@ enum usher_status usher__room_share(work *w)
         return USHER_OK;
     usher__room_answer_name(w, &a->share);
     member.n[N_SHARES] = 0;
-    status = load_owned(w, SHARE, &a->share, &r);
+    status = load_owned(w, KIND_SHARE, &a->share, &r);
     if (status == USHER_OK)
         status = usher__room_load_present(w, &a->member, &member);
     if (status == USHER_MISSING)
         return usher__room_turn_down(w, USHER_MISSING, not_in);
     if (status == USHER_OK)
-        status = usher__room_find_value(w, SHARE, &a->share, &r); /* its texts may have moved */
+        status =
+            usher__room_find_value(w, KIND_SHARE, &a->share, &r); /* its texts may have moved */
     if (status == USHER_OK)
         status = usher__room_expected(w, USHER_ROOM_ROW_SHARE, &r, &as_expected);
     if (status != USHER_OK || !as_expected)
@@ -169,7 +170,7 @@ enum usher_status usher__room_unshare(work *w)
     if (!usher__room_gate(w, USHER__ROOM_CHANGE))
         return USHER_OK;
     usher__room_answer_name(w, &args(w)->share);
-    status = usher__room_find_value(w, SHARE, &args(w)->share, &r);
+    status = usher__room_find_value(w, KIND_SHARE, &args(w)->share, &r);
     if (status == USHER_OK)
         status = usher__room_expected(w, USHER_ROOM_ROW_SHARE, &r, &as_expected);
     if (status != USHER_OK || !as_expected)

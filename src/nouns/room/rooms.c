@@ -17,10 +17,11 @@
 typedef struct usher__work work;
 typedef struct usher__change change;
 
-enum { ENTRY = 1 };
-enum { COUNT_ENTRIES = 1, COUNT_REQUESTS = 4 };
+#define RECORDS_DEF "core/rooms_records.def"
+#include "change/record_names.h"
+#include "change/record_ranges.h"
+
 enum { SET_REQUESTS = 0 };
-enum { N_PUT, N_CLAIMED };
 
 /* How long an entry without a room stays, because a client may be about to open it. */
 #define OPENING_MS 60000
@@ -49,7 +50,7 @@ static bool given(const work *w, uint64_t bit)
 
 static enum usher_status find(work *w, struct usher_record *r)
 {
-    return w->scope.ref != NULL ? w->ops->find(w->txn, &w->scope, ENTRY, &args(w)->room, r)
+    return w->scope.ref != NULL ? w->ops->find(w->txn, &w->scope, KIND_ENTRY, &args(w)->room, r)
                                 : USHER_MISSING;
 }
 
@@ -78,7 +79,7 @@ static enum usher_status put(work *w)
     usher__change_begin(w, &c);
     if (status == USHER_MISSING) {
         memset(&r, 0, sizeof r);
-        r.kind = ENTRY;
+        r.kind = KIND_ENTRY;
         r.id = args(w)->room;
         r.rank = (uint64_t)w->now;
         r.until_ms = w->moment;
@@ -176,7 +177,7 @@ static enum usher_status list(work *w)
     for (int looked = 0; w->scope.ref != NULL && status == USHER_OK; looked++) {
         bool same;
 
-        status = w->ops->walk(w->txn, &w->scope, ENTRY, 0, NULL, hi, order, false, &r);
+        status = w->ops->walk(w->txn, &w->scope, KIND_ENTRY, 0, NULL, hi, order, false, &r);
         if (status != USHER_OK)
             break;
         same = r.rank == hi && order > 0;
@@ -207,8 +208,8 @@ static enum usher_status claim_some(work *w, bool done, int64_t *left, int *step
 
     usher__change_begin_quietly(w, &c);
     while (*steps > 0 && c.n < SOME && (done || *left > 0)) {
-        status = w->ops->walk(w->txn, &w->scope, ENTRY, done ? 2 : 1, done ? &a->worker : NULL, hi,
-                              order, false, &r);
+        status = w->ops->walk(w->txn, &w->scope, KIND_ENTRY, done ? 2 : 1, done ? &a->worker : NULL,
+                              hi, order, false, &r);
         if (status != USHER_OK || (!done && r.until_ms > w->moment))
             break;
         hi = done ? 0 : (uint64_t)r.until_ms;
@@ -296,9 +297,13 @@ static const char *scope_fault(const struct usher_scope *scope)
 
 static const char *record_fault(const struct usher_scope *scope, const struct usher_record *r)
 {
+    const char *range = range_fault(r);
+
     if (usher__is_newer(scope, r->order) || usher__is_newer(scope, r->token))
         return "is newer than its scope";
-    if (r->kind != ENTRY || r->state < USHER_ROOMS_OPENING || r->state > USHER_ROOMS_CLOSED)
+    if (range != NULL)
+        return range;
+    if (r->kind != KIND_ENTRY || r->state < USHER_ROOMS_OPENING || r->state > USHER_ROOMS_CLOSED)
         return "has an unknown kind or state";
     if (r->slots != (r->owner.size != 0 ? 7u : 3u))
         return "is in lists that do not match its state";
@@ -320,12 +325,15 @@ static const char *state_word(unsigned kind, unsigned state)
         [USHER_ROOMS_CLOSED] = "closed",
     };
 
-    if (kind != ENTRY)
+    if (kind != KIND_ENTRY)
         return NULL;
     return state >= USHER_ROOMS_OPENING && state <= USHER_ROOMS_CLOSED ? words[state] : "?";
 }
 
-static const char *const kinds[USHER_KINDS] = { NULL, "entry", NULL, NULL, "request" };
+static const char *const kinds[USHER_KINDS] = {
+#define RECORD(name, code, word, ...) [code] = (word),
+#include RECORDS_DEF
+};
 
 static const struct usher__constant constants[] = {
     { "OPENING", USHER_ROOMS_OPENING }, { "OPEN", USHER_ROOMS_OPEN },
@@ -344,7 +352,10 @@ const struct usher__steps usher__rooms_steps = {
     .state_word = state_word,
     .first = "1:",
     .listed = "-",
-    .count_names = { [COUNT_ENTRIES] = "ENTRIES", [COUNT_REQUESTS] = "REQUESTS" },
+    .count_names = {
+#define COUNT(name, at, text) [at] = #name,
+#include RECORDS_DEF
+    },
     .setting_names = { [SET_REQUESTS] = "REQUESTS" },
     .constants = constants,
     .requests = COUNT_REQUESTS,

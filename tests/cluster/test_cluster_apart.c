@@ -13,6 +13,7 @@
 #include <stdatomic.h>
 
 #include "lib/command_line.h"
+#include "lib/expect.h"
 #include "lib/servers.h"
 #include "lib/util.h"
 
@@ -128,21 +129,6 @@ static void wait_ms(int64_t ms)
         rest_us(2000);
 }
 
-static void must(const char *format, ...) __attribute__((format(printf, 1, 2)));
-static void must(const char *format, ...)
-{
-    struct usher_result r;
-    char text[128];
-    va_list ap;
-
-    va_start(ap, format);
-    (void)vsnprintf(text, sizeof text, format, ap);
-    va_end(ap);
-    if (!USHER_IS_DONE(line_execute(engine, &r, "%s", text)))
-        fail_msg("%s: %s (%s)", text, usher_status_word(r.status), r.message);
-    usher_result_done(&r);
-}
-
 static unsigned home_of_name(const char *name)
 {
     char key[32];
@@ -173,12 +159,12 @@ static int begin(void **state)
         (void)snprintf(pool[i], sizeof pool[i], "pool%u", i);
         home_of[i] = home_of_name(pool[i]);
         for (int n = 0; n < THREADS; n++) {
-            must("number add %s %d", pool[i], 100 + n);
-            must("number reg %s %d", pool[i], 100 + n);
+            expect_done(engine, "number add %s %d", pool[i], 100 + n);
+            expect_done(engine, "number reg %s %d", pool[i], 100 + n);
         }
     }
     for (int i = 0; i < ROOMS; i++)
-        must("room open hall%d", i);
+        expect_done(engine, "room open hall%d", i);
     usher_close(onlooker);
     options.timeout_ms = TIMEOUT_MS;
     if (usher_open(url, &options, &engine) != USHER_OK ||

@@ -10,6 +10,7 @@
 #include <signal.h>
 #include <stdatomic.h>
 
+#include "lib/expect.h"
 #include "lib/follow.h"
 #include "lib/servers.h"
 
@@ -46,7 +47,7 @@ static void pair_begin(struct pair *p, const char *room)
     (void)snprintf(p->channel, sizeof p->channel, "{%s}:room", room);
     p->a = follow_open(url);
     p->b = follow_open(url);
-    version = follow_must(p->a, "room open %s push=1 log=100000", room);
+    version = expect_ok(p->a, "room open %s push=1 log=100000", room).version;
     (void)follow_room(p->b, room);
     follow_hears(p->b, version);
     follow_until_subscribed(p->b, home_of(room), "SHARDNUMSUB", p->channel, 1);
@@ -61,11 +62,12 @@ static void pair_end(struct pair *p)
 /* A change is received while the clock stands still. */
 static void at_once(const struct pair *p)
 {
-    follow_must(p->a, "room get %s", p->room); /* its connection is made */
+    expect_ok(p->a, "room get %s", p->room); /* its connection is made */
     follow_stop_clock(true);
     for (int i = 0; i < 3; i++)
-        follow_hears(p->b, follow_must(p->a, "room set %s f %d-%d", p->room, i,
-                                       (int)(follow_real_ms() % 1000000)));
+        follow_hears(p->b, expect_ok(p->a, "room set %s f %d-%d", p->room, i,
+                                     (int)(follow_real_ms() % 1000000))
+                               .version);
     follow_stop_clock(false);
 }
 
@@ -94,7 +96,7 @@ static void *changes(void *payload)
 static void through(struct pair *p, void (*change)(const struct pair *p))
 {
     uint64_t seen =
-        follow_must(p->a, "room set %s h %d", p->room, (int)(follow_real_ms() % 1000000));
+        expect_ok(p->a, "room set %s h %d", p->room, (int)(follow_real_ms() % 1000000)).version;
     int64_t until_ms = follow_real_ms() + FOLLOW_PATIENCE_MS;
     const struct usher_event *event;
 
@@ -183,10 +185,10 @@ TEST(a_master_that_dies_is_left)
     pair_begin(&p, "den");
     slot = redis_cluster_slot(cluster, p.room);
     old = home_of(p.room);
-    version = follow_must(p.a, "room set den f 0 wait=1");
+    version = expect_ok(p.a, "room set den f 0 wait=1").version;
     follow_hears(p.b, version);
     assert_int_equal(redis_server_kill(old, SIGKILL), 0);
-    version = follow_must(p.a, "room set den f 1"); /* waits for the replica */
+    version = expect_ok(p.a, "room set den f 1").version; /* waits for the replica */
     do { /* it is a gap if the replica did not have all */
         event = usher_collect(p.b, FOLLOW_PATIENCE_MS);
         assert_non_null(event);

@@ -24,6 +24,7 @@
 
 #include "nouns/room/room_directory.h"
 #include "lib/command_line.h"
+#include "lib/expect.h"
 #include "lib/servers.h"
 #include "lib/util.h"
 
@@ -423,22 +424,6 @@ static void pool_on(unsigned node, char name[16])
         (void)snprintf(name, 16, "pool%u", k);
 }
 
-static void must(struct usher_engine *e, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-static void must(struct usher_engine *e, const char *format, ...)
-{
-    struct usher_result r;
-    char text[96];
-    va_list ap;
-
-    va_start(ap, format);
-    (void)vsnprintf(text, sizeof text, format, ap);
-    va_end(ap);
-    if (line_execute(e, &r, "%s", text) != USHER_OK)
-        fail_msg("%s: %s (%s)", text, usher_status_word(r.status), r.message);
-    usher_result_done(&r);
-}
-
 static void tend(struct usher_engine *e, enum usher_noun noun, const char *scope)
 {
     struct usher_watcher *watcher;
@@ -483,8 +468,8 @@ static void post(struct usher_engine *e, const char *format, ...)
 
 static void open_with_one(struct usher_engine *e, const char *room)
 {
-    must(e, "room open %s linger=50", room);
-    must(e, "room join %s ann", room);
+    expect_ok(e, "room open %s linger=50", room);
+    expect_ok(e, "room join %s ann", room);
     tend(e, USHER_ROOM, room);
 }
 
@@ -542,14 +527,14 @@ TEST_WITH(a_room_is_tended_though_a_node_says_nothing, patient_start, patient_st
     assert_int_equal(usher_open(redis_cluster_url(patient, at), &options, &e), USHER_OK);
     options.timeout_ms = PATIENCE_MS;
     assert_int_equal(usher_open(at, &options, &other), USHER_OK);
-    must(e, "number add %s 1", pool);
-    must(e, "number reg %s 1", pool);
+    expect_ok(e, "number add %s 1", pool);
+    expect_ok(e, "number reg %s 1", pool);
     tend(e, USHER_NUMBER, pool);
     open_with_one(e, on_it);
     open_with_one(e, far);
     open_with_one(e, near);
     assert_int_equal(listed(other), 3);
-    must(e, "room leave %s ann", on_it);
+    expect_ok(e, "room leave %s ann", on_it);
     assert_int_equal(redis_server_kill(patient->node[2], SIGSTOP), 0);
     /* All are swept to begin with, in one batch, which waits for that node.  What is due before it
      * is over is swept behind it; and again, for the entry is waited for then. */

@@ -14,6 +14,7 @@
 
 #include "lib/calls.h"
 #include "lib/command_line.h"
+#include "lib/expect.h"
 #include "lib/servers.h"
 #include "lib/util.h"
 
@@ -125,30 +126,6 @@ static void sound(void)
 
     if (check(NULL, &t).faults != 0)
         fail_msg("%s", t.text);
-}
-
-static enum usher_status say(const char *text, char message[192])
-{
-    struct line l;
-    struct usher_result r;
-    enum usher_status status;
-
-    line_read(&l, text);
-    (void)usher_operate(engine, &l.c, &r, 1);
-    status = r.status;
-    (void)snprintf(message, 192, "%s", r.message);
-    usher_result_done(&r);
-    line_done(&l);
-    return status;
-}
-
-static void done(const char *text)
-{
-    char message[192];
-    enum usher_status status = say(text, message);
-
-    if (status != USHER_OK)
-        fail_msg("%s: %s (%s)", text, usher_status_word(status), message);
 }
 
 /* Of each noun a scope with what is ready, due, held and listed, and its verbs. */
@@ -302,7 +279,7 @@ static void make(const struct noun *n, struct keys *k, char digest[33])
 {
     assert_true(redis_do_ok(server, "FLUSHALL", NULL));
     for (size_t i = 0; i < sizeof n->make / sizeof *n->make && n->make[i] != NULL; i++)
-        done(n->make[i]);
+        expect_ok(engine, "%s", n->make[i]);
     sound();
     keys_of(k, usher_noun_word(n->noun), n->scope);
     assert_int_equal(usher_digest(engine, n->noun, n->scope, digest), USHER_OK);
@@ -351,12 +328,11 @@ static void verbs_of_the_tables(void)
 /* Whoever asks is told of the damage, by the name of what is gone. */
 static void is_damage(const char *text, const char *part)
 {
-    char message[192];
-    enum usher_status status = say(text, message);
+    struct usher_result r = expect(engine, USHER_UNAVAILABLE, "%s", text);
 
-    if (status != USHER_UNAVAILABLE || strstr(message, "the store is damaged: ") == NULL ||
-        strstr(message, part) == NULL || strstr(message, "usher check --repair") == NULL)
-        fail_msg("%s: %s (%s)", text, usher_status_word(status), message);
+    if (strstr(r.message, "the store is damaged: ") == NULL || strstr(r.message, part) == NULL ||
+        strstr(r.message, "usher check --repair") == NULL)
+        fail_msg("%s: %s", text, r.message);
 }
 
 static void ignore(void *payload, const struct usher_notice *n)
@@ -553,8 +529,8 @@ TEST(so_are_those_of_numbers_that_are_lost)
     assert_int_equal(ranges, 1);
     wrong_lists_are_mended(n, &k, digest, lists);
     /* and what was mended is settled */
-    done("serial void s B000004 token=6 n=2");
-    done("serial confirm s B000003 token=6");
+    expect_ok(engine, "serial void s B000004 token=6 n=2");
+    expect_ok(engine, "serial confirm s B000003 token=6");
     sound();
     for (int i = 0; i < 2; i++)
         freeReplyObject(lists[i]);
@@ -614,7 +590,7 @@ TEST(a_scope_without_its_hash_is_lost)
             assert_false(is_there(k.name[i]));
         sound();
         for (size_t i = 0; i < sizeof n->make / sizeof *n->make && n->make[i] != NULL; i++)
-            done(n->make[i]);
+            expect_ok(engine, "%s", n->make[i]);
         sound();
         /* of a hash without a header there is more, so a person has to look at it */
         assert_true(redis_do_ok(server, "HDEL", k.name[0], "head", NULL));
@@ -769,9 +745,9 @@ TEST(it_is_mended_beside_others)
         char text[64];
 
         (void)snprintf(text, sizeof text, "number add p %d", i);
-        done(text);
+        expect_ok(engine, "%s", text);
         (void)snprintf(text, sizeof text, "number reg p %d", i);
-        done(text);
+        expect_ok(engine, "%s", text);
     }
     atomic_store(&over, false);
     memset(callers, 0, sizeof callers);

@@ -13,8 +13,8 @@
 #include <usher/store/store.h>
 
 #include "lib/fake.h"
+#include "lib/expect.h"
 #include "lib/follow.h"
-#include "lib/command_line.h"
 #include "lib/servers.h"
 #include "redis.h"
 
@@ -35,15 +35,15 @@ static void subscribed(struct usher_engine *e, const char *channel, long long n)
 TEST(a_message_alone_wakes_a_follower)
 {
     struct usher_engine *a = follow_open(url), *b = follow_open(url);
-    uint64_t version = follow_must(a, "room open hall push=1");
+    uint64_t version = expect_ok(a, "room open hall push=1").version;
     struct usher_watcher *w = follow_room(b, "hall"), *other;
 
     follow_hears(b, version);
     subscribed(b, "{hall}:room", 1);
     follow_stop_clock(true);
     for (int i = 0; i < 20; i++)
-        follow_hears(b, follow_must(a, "room set hall f %d", i));
-    follow_hears(b, follow_must(a, "room join hall ann"));
+        follow_hears(b, expect_ok(a, "room set hall f %d", i).version);
+    follow_hears(b, expect_ok(a, "room join hall ann").version);
     assert_null(usher_collect(b, 0));
 
     /* two followers of one engine share a subscription; what it changes itself is received once */
@@ -54,8 +54,8 @@ TEST(a_message_alone_wakes_a_follower)
     usher_unwatch(b, other);
     follow_stop_clock(true);
     for (int i = 0; i < 5; i++) {
-        follow_hears(b, follow_must(b, "room set hall own %d", i));
-        follow_hears(b, follow_must(a, "room set hall g %d", i));
+        follow_hears(b, expect_ok(b, "room set hall own %d", i).version);
+        follow_hears(b, expect_ok(a, "room set hall g %d", i).version);
     }
     subscribed(b, "{hall}:room", 1);
     usher_unwatch(b, w);
@@ -74,7 +74,7 @@ TEST(rooms_share_a_connection)
 
     for (int i = 0; i < ROOMS; i++) {
         char room[16];
-        uint64_t version = follow_must(a, "room open many%d push=1", i);
+        uint64_t version = expect_ok(a, "room open many%d push=1", i).version;
 
         (void)snprintf(room, sizeof room, "many%d", i);
         (void)follow_room(b, room);
@@ -90,7 +90,7 @@ TEST(rooms_share_a_connection)
     freeReplyObject(r);
     follow_stop_clock(true);
     for (int i = 0; i < ROOMS; i++)
-        follow_hears(b, follow_must(a, "room set many%d f 1", (i * 37) % ROOMS));
+        follow_hears(b, expect_ok(a, "room set many%d f 1", (i * 37) % ROOMS).version);
     follow_stop_clock(false);
     usher_close(b);
     usher_close(a);
@@ -106,7 +106,7 @@ static void *work(void *payload)
 TEST(a_working_thread_drives_it)
 {
     struct usher_engine *a = follow_open(url), *b = follow_open(url);
-    uint64_t version = follow_must(a, "room open work push=1");
+    uint64_t version = expect_ok(a, "room open work push=1").version;
     pthread_t thread;
 
     assert_int_equal(pthread_create(&thread, NULL, work, b), 0);
@@ -115,7 +115,7 @@ TEST(a_working_thread_drives_it)
     subscribed(b, "{work}:room", 1);
     follow_stop_clock(true);
     for (int i = 0; i < 20; i++)
-        follow_hears(b, follow_must(a, "room set work f %d", i));
+        follow_hears(b, expect_ok(a, "room set work f %d", i).version);
     follow_stop_clock(false);
     usher_interrupt(b, true);
     assert_int_equal(pthread_join(thread, NULL), 0);
@@ -126,22 +126,22 @@ TEST(a_working_thread_drives_it)
 TEST(a_connection_that_is_killed_leaves_no_hole)
 {
     struct usher_engine *a = follow_open(url), *b = follow_open(url);
-    uint64_t version = follow_must(a, "room open cut push=1");
+    uint64_t version = expect_ok(a, "room open cut push=1").version;
 
     (void)follow_room(b, "cut");
     follow_hears(b, version);
     subscribed(b, "{cut}:room", 1);
     for (int round = 0; round < 5; round++) {
-        uint64_t first = follow_must(a, "room set cut f %d", round);
+        uint64_t first = expect_ok(a, "room set cut f %d", round).version;
 
         freeReplyObject(redis_do(server, "CLIENT", "KILL", "TYPE", "pubsub", NULL));
-        follow_must(a, "room set cut g %d", round);
-        follow_must(a, "room set cut h %d", round);
+        expect_ok(a, "room set cut g %d", round);
+        expect_ok(a, "room set cut h %d", round);
         for (uint64_t v = first; v < first + 3; v++)
             follow_hears(b, v);
         subscribed(b, "{cut}:room", 1);
         follow_stop_clock(true);
-        follow_hears(b, follow_must(a, "room set cut i %d", round));
+        follow_hears(b, expect_ok(a, "room set cut i %d", round).version);
         follow_stop_clock(false);
     }
     /* a server that has gone, and comes back with what it had */
@@ -150,11 +150,10 @@ TEST(a_connection_that_is_killed_leaves_no_hole)
     assert_null(usher_collect(b, 100));
     assert_true(redis_server_restart(server));
     subscribed(b, "{cut}:room", 1);
-    follow_hears(
-        b,
-        follow_must(a, "room set cut j 1")); /* it makes its connection again, which takes time */
+    follow_hears(b, expect_ok(a, "room set cut j 1")
+                        .version); /* it makes its connection again, which takes time */
     follow_stop_clock(true);
-    follow_hears(b, follow_must(a, "room set cut k 1"));
+    follow_hears(b, expect_ok(a, "room set cut k 1").version);
     follow_stop_clock(false);
     usher_close(b);
     usher_close(a);
@@ -172,14 +171,14 @@ TEST(a_user_without_the_right_reads_the_log)
     follow_refused = 0;
     for (int i = 0; i < 3; i++) {
         char room[16];
-        uint64_t version = follow_must(a, "room open deaf%d push=1", i);
+        uint64_t version = expect_ok(a, "room open deaf%d push=1", i).version;
 
         (void)snprintf(room, sizeof room, "deaf%d", i);
         (void)follow_room(b, room);
         follow_hears(b, version);
     }
     for (int i = 0; i < 6; i++)
-        follow_hears(b, follow_must(a, "room set deaf%d f %d", i % 3, i));
+        follow_hears(b, expect_ok(a, "room set deaf%d f %d", i % 3, i).version);
     assert_int_equal(follow_refused, 1);
     usher_close(b);
     usher_close(a);
@@ -189,11 +188,11 @@ TEST(a_user_without_the_right_reads_the_log)
 TEST(a_change_before_a_subscription_is_read)
 {
     struct usher_engine *a = follow_open(url), *b = follow_open(url);
-    uint64_t version = follow_must(a, "room open early push=1");
+    uint64_t version = expect_ok(a, "room open early push=1").version;
 
     (void)follow_room(b, "early");
     follow_hears(b, version); /* it has not subscribed yet */
-    version = follow_must(a, "room set early f 1");
+    version = expect_ok(a, "room set early f 1").version;
     follow_stop_clock(true);
     follow_hears(b, version);
     follow_stop_clock(false);
@@ -205,7 +204,7 @@ TEST(a_change_before_a_subscription_is_read)
 TEST(it_reads_the_log_while_it_is_not_subscribed)
 {
     struct usher_engine *a = follow_open(url), *b;
-    uint64_t version = follow_must(a, "room open lost push=1");
+    uint64_t version = expect_ok(a, "room open lost push=1").version;
     char at[URL_MAX];
 
     assert_true(redis_do_ok(server, "ACL", "SETUSER", "sub", "reset", "on", ">pw", "~*", "+@all",
@@ -216,11 +215,11 @@ TEST(it_reads_the_log_while_it_is_not_subscribed)
     follow_hears(b, version);
     subscribed(b, "{lost}:room", 1);
     follow_stop_clock(true);
-    follow_hears(b, follow_must(a, "room set lost f 1"));
+    follow_hears(b, expect_ok(a, "room set lost f 1").version);
     assert_true(redis_do_ok(server, "ACL", "SETUSER", "sub", "resetchannels", NULL));
     subscribed(b, "{lost}:room", 0);
     follow_drive(b); /* it sees that the connection is closed */
-    version = follow_must(a, "room set lost f 2");
+    version = expect_ok(a, "room set lost f 2").version;
     follow_move_clock(600);
     follow_hears(b, version);
     follow_stop_clock(false);
@@ -233,20 +232,20 @@ TEST(push_can_be_turned_off_and_on)
     struct usher_engine *a = follow_open(url), *b = follow_open(url);
 
     (void)follow_room(b, "knob");
-    follow_hears(b, follow_must(a, "room open knob"));
-    follow_hears(b, follow_must(a, "room set knob f 0"));
+    follow_hears(b, expect_ok(a, "room open knob").version);
+    follow_hears(b, expect_ok(a, "room set knob f 0").version);
     subscribed(b, "{knob}:room", 0);
     for (int round = 0; round < 2; round++) {
         struct usher_engine *who = round == 0 ? a : b; /* b has its own changes without a message */
 
-        follow_hears(b, follow_must(who, "room open knob push=1"));
+        follow_hears(b, expect_ok(who, "room open knob push=1").version);
         subscribed(b, "{knob}:room", 1);
         follow_stop_clock(true);
-        follow_hears(b, follow_must(a, "room set knob f 1%d", round));
-        follow_hears(b, follow_must(who, "room open knob push=0"));
+        follow_hears(b, expect_ok(a, "room set knob f 1%d", round).version);
+        follow_hears(b, expect_ok(who, "room open knob push=0").version);
         subscribed(b, "{knob}:room", 0);
         follow_stop_clock(false);
-        follow_hears(b, follow_must(a, "room set knob f 2%d", round));
+        follow_hears(b, expect_ok(a, "room set knob f 2%d", round).version);
     }
     usher_close(b);
     usher_close(a);
@@ -257,14 +256,14 @@ TEST(a_room_that_is_opened_again_is_followed)
 {
     struct usher_engine *a = follow_open(url), *b = follow_open(url);
     const struct usher_event *event;
-    uint64_t version = follow_must(a, "room open phoenix push=1");
+    uint64_t version = expect_ok(a, "room open phoenix push=1").version;
     bool news = false;
 
     (void)follow_room(b, "phoenix");
     follow_hears(b, version);
     subscribed(b, "{phoenix}:room", 1);
-    follow_must(a, "room close phoenix");
-    version = follow_must(a, "room open phoenix push=1");
+    expect_ok(a, "room close phoenix");
+    version = expect_ok(a, "room open phoenix push=1").version;
     while (!news) { /* that it closed, or a gap; then that it opened */
         event = usher_collect(b, PATIENCE_MS);
         assert_non_null(event);
@@ -273,7 +272,7 @@ TEST(a_room_that_is_opened_again_is_followed)
     }
     subscribed(b, "{phoenix}:room", 1);
     follow_stop_clock(true);
-    follow_hears(b, follow_must(a, "room set phoenix f 1"));
+    follow_hears(b, expect_ok(a, "room set phoenix f 1").version);
     follow_stop_clock(false);
     usher_close(b);
     usher_close(a);
@@ -283,7 +282,7 @@ TEST(a_room_that_is_opened_again_is_followed)
 TEST(a_child_leaves_it_to_its_parent)
 {
     struct usher_engine *a = follow_open(url), *b = follow_open(url);
-    uint64_t version = follow_must(a, "room open family push=1");
+    uint64_t version = expect_ok(a, "room open family push=1").version;
     int status = 1;
     pid_t child;
 
@@ -299,7 +298,7 @@ TEST(a_child_leaves_it_to_its_parent)
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_int_equal(status, 0);
     follow_stop_clock(true);
-    follow_hears(b, follow_must(a, "room set family f 1"));
+    follow_hears(b, expect_ok(a, "room set family f 1").version);
     follow_stop_clock(false);
     usher_close(b);
     usher_close(a);

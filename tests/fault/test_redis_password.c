@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 
 #include "lib/command_line.h"
+#include "lib/expect.h"
 #include "lib/servers.h"
 
 #define PATIENCE_MS 20000
@@ -104,12 +105,7 @@ static const char *file_option(void)
 
 static void must(struct usher_engine *e, const char *text, enum usher_status status)
 {
-    struct usher_result r;
-
-    if (line_execute(e, &r, "%s", text) != status)
-        fail_msg("%s: %s (%s)", text, usher_status_word(r.status), r.message);
-    assert_null(strstr(r.message, "s3cret"));
-    usher_result_done(&r);
+    assert_null(strstr(expect(e, status, "%s", text).message, "s3cret"));
 }
 
 TEST(the_application_is_asked_each_time)

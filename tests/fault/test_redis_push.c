@@ -9,6 +9,7 @@
 
 #include "lib/calls.h"
 #include "lib/command_line.h"
+#include "lib/expect.h"
 #include "lib/servers.h"
 
 #define PATIENCE_S 30
@@ -24,18 +25,6 @@ static struct usher_engine *opened(const char *url)
     if (usher_open(url, &options, &e) != USHER_OK)
         fail_msg("%s: %s", url, usher_message());
     return e;
-}
-
-static uint64_t must(struct usher_engine *e, const char *text, enum usher_status status)
-{
-    struct usher_result r;
-    uint64_t version;
-
-    if (line_execute(e, &r, "%s", text) != status)
-        fail_msg("%s: %s (%s)", text, usher_status_word(r.status), r.message);
-    version = r.version;
-    usher_result_done(&r);
-    return version;
 }
 
 /* Listens to @channel, by SUBSCRIBE or SSUBSCRIBE. */
@@ -86,22 +75,22 @@ TEST(each_change_is_published_once)
 
     (void)snprintf(text, sizeof text, "%s?prefix=hotel", redis_server_url(server, url));
     e = opened(text);
-    must(e, "room open hall", USHER_OK);
-    must(e, "room set hall f 1", USHER_OK); /* not asked for yet */
+    expect_ok(e, "room open hall");
+    expect_ok(e, "room set hall f 1"); /* not asked for yet */
     hears_no_more(c, server, "PUBLISH", channel);
-    hears(c, must(e, "room open hall push=1", USHER_OK));
-    hears(c, must(e, "room set hall f 2", USHER_OK));
-    must(e, "room set hall f 2", USHER_SAME);
-    must(e, "room get hall f", USHER_OK);
-    hears(c, must(e, "room join hall ann", USHER_OK));
-    must(e, "room alive hall ann", USHER_OK);
-    must(e, "room leave hall eve", USHER_SAME);
+    hears(c, expect_ok(e, "room open hall push=1").version);
+    hears(c, expect_ok(e, "room set hall f 2").version);
+    expect(e, USHER_SAME, "room set hall f 2");
+    expect_ok(e, "room get hall f");
+    hears(c, expect_ok(e, "room join hall ann").version);
+    expect_ok(e, "room alive hall ann");
+    expect(e, USHER_SAME, "room leave hall eve");
     hears_no_more(c, server, "PUBLISH", channel);
 
     /* who repeats is told what was done, and nobody else is told again */
-    hears(c, must(e, "room join hall zoe req=once", USHER_OK));
-    must(e, "room join hall zoe req=once", USHER_OK);
-    must(e, "room set hall f 4 epoch=0123456789abcdef", USHER_STALE);
+    hears(c, expect_ok(e, "room join hall zoe req=once").version);
+    expect_ok(e, "room join hall zoe req=once");
+    expect(e, USHER_STALE, "room set hall f 4 epoch=0123456789abcdef");
     hears_no_more(c, server, "PUBLISH", channel);
 
     /* commands that are one call are one message, of the last */
@@ -118,14 +107,15 @@ TEST(each_change_is_published_once)
     hears_no_more(c, server, "PUBLISH", channel);
 
     /* other rooms are none of its business; it ends with the room, and with the setting */
-    must(e, "room open other push=1", USHER_OK);
+    expect_ok(e, "room open other push=1");
     hears_no_more(c, server, "PUBLISH", channel);
-    hears(c, must(e, "room open hall push=0", USHER_OK)); /* the last one */
-    must(e, "room set hall f 3", USHER_OK);
+    hears(c, expect_ok(e, "room open hall push=0").version); /* the last one */
+    expect_ok(e, "room set hall f 3");
     hears_no_more(c, server, "PUBLISH", channel);
-    hears(c, must(e, "room open hall push=1", USHER_OK));
-    hears(c, must(e, "room close hall", USHER_OK) - 1); /* that it closes; then that it is erased */
-    must(e, "room open hall", USHER_OK);
+    hears(c, expect_ok(e, "room open hall push=1").version);
+    hears(c,
+          expect_ok(e, "room close hall").version - 1); /* that it closes; then that it is erased */
+    expect_ok(e, "room open hall");
     hears_no_more(c, server, "PUBLISH", channel);
     usher_close(e);
     redisFree(c);
@@ -141,7 +131,7 @@ static uint64_t join(struct usher_engine *e, int first, int n, int at)
         char text[64];
 
         (void)snprintf(text, sizeof text, "room join crowd m%d now=%d", first + i, at + i);
-        version = must(e, text, USHER_OK);
+        version = expect_ok(e, "%s", text).version;
     }
     return version;
 }
@@ -159,25 +149,25 @@ TEST(joins_are_published_once_an_interval)
     struct usher_engine *e = opened(redis_server_url(server, url));
     uint64_t version;
 
-    hears(c, must(e, "room open crowd push=1 presence=5000 now=1000", USHER_OK));
+    hears(c, expect_ok(e, "room open crowd push=1 presence=5000 now=1000").version);
     hears(c, join(e, 0, 1, 10000));
     version = join(e, 1, 20, 10001);
-    must(e, "room alive crowd m0 now=14999", USHER_OK); /* not yet */
+    expect_ok(e, "room alive crowd m0 now=14999"); /* not yet */
     hears_no_more(c, server, "PUBLISH", channel);
-    must(e, "room alive crowd m0 now=15000", USHER_OK);
+    expect_ok(e, "room alive crowd m0 now=15000");
     hears(c, version);
-    must(e, "room alive crowd m0 now=15001", USHER_OK);
-    must(e, "room alive crowd m1 now=30000", USHER_OK);
+    expect_ok(e, "room alive crowd m0 now=15001");
+    expect_ok(e, "room alive crowd m1 now=30000");
     hears_no_more(c, server, "PUBLISH", channel);
 
     /* the next interval, which ends with the next one; another change ends it before */
     hears(c, join(e, 30, 1, 40000));
     join(e, 31, 5, 40001);
     hears(c, join(e, 40, 1, 45000));
-    must(e, "room leave crowd m40 now=46000", USHER_OK);
+    expect_ok(e, "room leave crowd m40 now=46000");
     hears_no_more(c, server, "PUBLISH", channel);
-    hears(c, must(e, "room set crowd f 1 now=46001", USHER_OK));
-    must(e, "room alive crowd m0 now=60000", USHER_OK);
+    hears(c, expect_ok(e, "room set crowd f 1 now=46001").version);
+    expect_ok(e, "room alive crowd m0 now=60000");
     hears_no_more(c, server, "PUBLISH", channel);
 
     /* a batch is one call */
@@ -197,14 +187,14 @@ TEST(joins_are_published_once_an_interval)
         line_done(&lines[i]);
     }
     hears_no_more(c, server, "PUBLISH", channel);
-    must(e, "room alive crowd m0 now=75001", USHER_OK);
+    expect_ok(e, "room alive crowd m0 now=75001");
     hears_no_more(c, server, "PUBLISH", channel);
-    must(e, "room alive crowd m0 now=80000", USHER_OK);
+    expect_ok(e, "room alive crowd m0 now=80000");
     hears(c, version);
-    hears(c, must(e, "room open crowd presence=0 now=80001", USHER_OK));
+    hears(c, expect_ok(e, "room open crowd presence=0 now=80001").version);
     hears(c, join(e, 50, 1, 80002));
     hears(c, join(e, 51, 1, 80003));
-    must(e, "room close crowd", USHER_OK);
+    expect_ok(e, "room close crowd");
     usher_close(e);
     redisFree(c);
 }
@@ -215,22 +205,22 @@ TEST(what_is_published_is_in_the_log)
     char url[REDIS_URL_MAX];
     struct usher_engine *e = opened(redis_server_url(server, url)), *other = opened(url);
     redisContext *c = listen_to(server, "SUBSCRIBE", "{log}:room");
-    uint64_t version = must(e, "room open log push=1 ttl=1000 now=1000", USHER_OK);
+    uint64_t version = expect_ok(e, "room open log push=1 ttl=1000 now=1000").version;
 
     hears(c, version);
-    hears(c, must(e, "room join log ann now=1000", USHER_OK));
+    hears(c, expect_ok(e, "room join log ann now=1000").version);
     for (unsigned i = 0; i < 20; i++) {
         char text[64];
         struct usher_result r;
 
         (void)snprintf(text, sizeof text, "room set log f %u now=1000", i);
-        version = must(e, text, USHER_OK);
+        version = expect_ok(e, "%s", text).version;
         hears(c, version);
         assert_int_equal(ask_room_changes(other, "log", version - 1, 10, &r), USHER_OK);
         assert_true(r.of.room.n_rows == 1 && r.version == version);
         usher_result_done(&r);
     }
-    must(e, "room sweep log now=5000", USHER_OK);
+    expect_ok(e, "room sweep log now=5000");
     hears(c, version + 1);
     usher_close(e);
     usher_close(other);
@@ -243,7 +233,7 @@ TEST(a_version_behind_a_loss_is_the_one_that_is_told)
     char url[REDIS_URL_MAX];
     struct usher_engine *e = opened(redis_server_url(server, url));
     redisContext *c = listen_to(server, "SUBSCRIBE", "{fell}:room");
-    uint64_t before = must(e, "room open fell push=1", USHER_OK), version;
+    uint64_t before = expect_ok(e, "room open fell push=1").version, version;
 
     hears(c, before);
     usher_close(e);
@@ -251,10 +241,10 @@ TEST(a_version_behind_a_loss_is_the_one_that_is_told)
     assert_true(redis_do_ok(server, "REPLICAOF", "127.0.0.1", "1", NULL));
     assert_true(redis_do_ok(server, "REPLICAOF", "NO", "ONE", NULL));
     e = opened(url);
-    version = must(e, "room set fell f 1", USHER_OK);
+    version = expect_ok(e, "room set fell f 1").version;
     assert_true(version > before + 1000);
     hears(c, version);
-    hears(c, must(e, "room set fell f 2", USHER_OK));
+    hears(c, expect_ok(e, "room set fell f 2").version);
     usher_close(e);
     redisFree(c);
 }
@@ -276,12 +266,12 @@ TEST(who_may_not_publish_is_told_so)
         if (strstr(r.message, "lacks the right to PUBLISH on {quiet}:room") == NULL)
             fail_msg("%s", r.message);
         usher_result_done(&r);
-        must(e, "room show quiet", USHER_MISSING);
-        must(e, "room open quiet", USHER_OK);
+        expect(e, USHER_MISSING, "room show quiet");
+        expect_ok(e, "room open quiet");
         assert_int_equal(line_execute(e, &r, "room open quiet push=1"), USHER_UNAVAILABLE);
         usher_result_done(&r);
-        must(e, "room set quiet f 1", USHER_OK);
-        must(e, "room close quiet", USHER_OK);
+        expect_ok(e, "room set quiet f 1");
+        expect_ok(e, "room close quiet");
         usher_close(e);
     }
 }
@@ -309,9 +299,9 @@ TEST(on_a_cluster_the_channel_is_where_the_room_is)
             used[k] = used[k] || cluster->node[k] == home;
         c[i] = listen_to(home, "SSUBSCRIBE", channel);
         (void)snprintf(text, sizeof text, "room open r%d push=1", i);
-        hears(c[i], must(e, text, USHER_OK));
+        hears(c[i], expect_ok(e, "%s", text).version);
         (void)snprintf(text, sizeof text, "room set r%d f 1", i);
-        hears(c[i], must(e, text, USHER_OK));
+        hears(c[i], expect_ok(e, "%s", text).version);
         hears_no_more(c[i], home, "SPUBLISH", channel);
     }
     for (int k = 0; k < MASTERS; k++)

@@ -7,6 +7,7 @@
 
 #include "../../backends/redis/sha1.h"
 #include "lib/command_line.h"
+#include "lib/expect.h"
 #include "lib/proxy.h"
 #include "lib/servers.h"
 #include "lib/util.h"
@@ -62,19 +63,6 @@ static int64_t wall_ms(void)
 
     clock_gettime(CLOCK_REALTIME, &t);
     return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
-/* The time of the answer. */
-static int64_t must(struct usher_engine *e, const char *text)
-{
-    struct usher_result r;
-    int64_t now_ms;
-
-    if (!USHER_IS_DONE(line_execute(e, &r, "%s", text)))
-        fail_msg("%s: %s (%s)", text, usher_status_word(r.status), r.message);
-    now_ms = r.now_ms;
-    usher_result_done(&r);
-    return now_ms;
 }
 
 static long calls_of(struct redis_server *s, const char *command)
@@ -164,18 +152,18 @@ static void goes_by_this_clock(struct redis_server *s, const char *user)
 
     clock_lines = 0;
     add_many(e, 7, 3000); /* the first pipeline: all of its calls come again */
-    must(e, "number add desk 1");
-    must(e, "number reg desk 1");
-    now_ms = must(e, "number call desk owner=ann lease=60000");
+    expect_done(e, "number add desk 1");
+    expect_done(e, "number reg desk 1");
+    now_ms = expect_done(e, "number call desk owner=ann lease=60000").now_ms;
     assert_in_range(now_ms, begin_ms, wall_ms());
     add_many(e, 1, 1000);
     add_many(e, 7, 2000);
-    must(e, "queue login q ann");
-    must(e, "room open hall");
-    must(e, "serial rule r width=4");
-    must(e, "serial take r");
-    must(e, "id create d");
-    must(e, "id next d");
+    expect_done(e, "queue login q ann");
+    expect_done(e, "room open hall");
+    expect_done(e, "serial rule r width=4");
+    expect_done(e, "serial take r");
+    expect_done(e, "id create d");
+    expect_done(e, "id next d");
     /* a time that is given is still compared with a clock */
     {
         struct usher_result r;
@@ -208,7 +196,7 @@ TEST(a_user_without_time_has_the_clock_of_its_client)
         redis_do_ok(s, "ACL", "SETUSER", "u", "on", ">s3cret", "~*", "&*", "+@all", "-time", NULL));
     goes_by_this_clock(s, "u:s3cret@");
     clock_lines = 0;
-    must(e, "number show desk 1");
+    expect_done(e, "number show desk 1");
     assert_int_equal(clock_lines, 0);
     assert_false(has_own_clocks(e));
     usher_close(e);
@@ -227,10 +215,10 @@ TEST(with_given_times_no_script_reads_the_clock)
         struct usher_result r;
 
         clock_lines = 0;
-        must(e, "number add p 1 now=1000000"); /* the handshake reads the clock */
+        expect_done(e, "number add p 1 now=1000000"); /* the handshake reads the clock */
         forget_calls(s);
         for (size_t k = 0; k < TIMED; k++)
-            must(e, timed[k]);
+            expect_done(e, "%s", timed[k]);
         assert_int_equal(calls_of(s, "time"), 0);
         assert_int_equal(clock_lines, 0);
         /* The server has another identity after a restart, so the versions of its scopes jump. */
@@ -307,7 +295,7 @@ TEST(without_script_a_call_carries_the_text)
     struct usher_engine *e = engine_on(s, "", "?clock=given"), *other;
 
     for (size_t i = 0; i < TIMED; i++)
-        must(e, timed[i]);
+        expect_done(e, "%s", timed[i]);
     forget_calls(s);
     add_many(e, 7, 1000);
     assert_int_equal(calls_of(s, "eval"), 0); /* the server has the script */
@@ -348,7 +336,7 @@ TEST(a_proxy_that_closes_at_script_is_used)
                      .kind = PROXY_DROP_REQUEST, .match = "\r\nSCRIPT\r\n", .times = 1000 });
     e = engine_at(proxy_port(p), "", "?clock=given");
     for (size_t i = 0; i < TIMED; i++)
-        must(e, timed[i]);
+        expect_done(e, "%s", timed[i]);
     add_many(e, 7, 1000);
     assert_true(redis_do_ok(s, "SCRIPT", "FLUSH", NULL));
     add_many(e, 7, 2000);
@@ -394,13 +382,13 @@ TEST(without_script_a_scope_is_repaired)
     struct usher_engine *e = engine_on(s, "", "");
     struct usher_check_result found;
 
-    must(e, "number add p 1");
+    expect_done(e, "number add p 1");
     assert_true(redis_do_ok(s, "DEL", "{p}:number:index", NULL));
     if (usher_check(e, &repairing, NULL, NULL, &found) != USHER_OK)
         fail_msg("%s", usher_message());
     assert_true(found.faults > 0 && found.repaired > 0);
-    must(e, "number reg p 1");
-    must(e, "number call p");
+    expect_done(e, "number reg p 1");
+    expect_done(e, "number call p");
     audit(e);
     usher_close(e);
     redis_server_stop(s);
@@ -412,7 +400,7 @@ TEST(a_script_that_is_gone_comes_with_a_call)
     struct redis_server *s = server_with(NULL);
     struct usher_engine *e = engine_on(s, "", "");
 
-    must(e, "number add p0 1");
+    expect_done(e, "number add p0 1");
     for (unsigned i = 0; i < 3; i++) {
         assert_true(redis_do_ok(s, "SCRIPT", "FLUSH", NULL));
         forget_calls(s);
@@ -451,13 +439,13 @@ TEST(a_user_needs_eval_or_script)
     usher_result_done(&r);
     /* until one of them is given */
     assert_true(redis_do_ok(s, "ACL", "SETUSER", "u", "+script|load", NULL));
-    must(e, "number add p0 1");
+    expect_done(e, "number add p0 1");
     assert_true(redis_do_ok(s, "ACL", "SETUSER", "u", "-script|load", NULL));
     assert_true(redis_do_ok(s, "SCRIPT", "FLUSH", NULL));
     assert_int_equal(line_execute(e, &r, "number add p0 2"), USHER_UNAVAILABLE);
     usher_result_done(&r);
     assert_true(redis_do_ok(s, "ACL", "SETUSER", "u", "+eval", NULL));
-    must(e, "number add p0 2");
+    expect_done(e, "number add p0 2");
     usher_close(e);
     redis_server_stop(s);
 }

@@ -9,6 +9,7 @@
 #include <signal.h>
 
 #include "lib/command_line.h"
+#include "lib/expect.h"
 #include "lib/proxy.h"
 #include "lib/servers.h"
 #include "lib/util.h"
@@ -53,32 +54,6 @@ static enum usher_status engine_open(const char *url, int64_t timeout_ms, struct
     opt.timeout_ms = timeout_ms;
     opt.log = log_line;
     return usher_open(url, &opt, e);
-}
-
-/* The status of @text, and what was said of it in @why. */
-static enum usher_status done(struct usher_engine *e, const char *text, char why[256])
-{
-    struct usher_result r;
-    struct line l;
-    enum usher_status status;
-
-    line_read(&l, text);
-    status = usher_operate(e, &l.c, &r, 1);
-    assert_true(status == USHER_OK || status == r.status);
-    status = r.status;
-    (void)snprintf(why, 256, "%s", r.message);
-    usher_result_done(&r);
-    line_done(&l);
-    return status;
-}
-
-static void must(struct usher_engine *e, const char *text, enum usher_status status)
-{
-    char why[256];
-    enum usher_status is = done(e, text, why);
-
-    if (is != status)
-        fail_msg("%s: %s (%s)", text, usher_status_word(is), why);
 }
 
 static void be_replica_of(struct redis_server *s, const struct redis_server *of)
@@ -159,14 +134,14 @@ TEST(a_name_that_leads_elsewhere_is_followed)
     struct usher_engine *e = NULL;
 
     assert_int_equal(engine_open(url_of(proxy_port(name)), PATIENCE_MS, &e), USHER_OK);
-    must(e, "number add p 1", USHER_OK);
-    must(e, "number reg p 1", USHER_OK);
+    expect_ok(e, "number add p 1");
+    expect_ok(e, "number reg p 1");
     be_replica_of(second, first);
     assert_true(redis_do_ok(second, "REPLICAOF", "NO", "ONE", NULL));
     be_replica_of(first, second);
     proxy_set_target(name, redis_server_port(second));
-    must(e, "number call p owner=ann", USHER_OK);
-    must(e, "number call p number=1 owner=ann", USHER_SAME);
+    expect_ok(e, "number call p owner=ann");
+    expect(e, USHER_SAME, "number call p number=1 owner=ann");
     /* The client did not ask it again.  0 if the role was asked before the write, because the
      * answer was older than a second: on Valkey 9.1 the first synchronisation takes longer. */
     assert_in_range(turned_down(first), 0, 1);
@@ -183,25 +158,24 @@ TEST(a_demoted_master_is_not_read_from)
     struct usher_engine *e = NULL;
     uint64_t faults;
     int64_t began;
-    char why[256];
-    enum usher_status status;
+    struct usher_result r;
 
     assert_int_equal(engine_open(url_of(proxy_port(name)), 2000, &e), USHER_OK);
-    must(e, "number add p 1", USHER_OK);
+    expect_ok(e, "number add p 1");
     be_replica_of(second, first);
     assert_true(redis_do_ok(second, "REPLICAOF", "NO", "ONE", NULL));
     be_replica_of(first, second);
     assert_int_equal(check_faults(e, NULL, NULL, &faults), USHER_UNAVAILABLE);
     began = clock_ms();
     do {
-        status = done(e, "number show p 1", why);
-    } while (status == USHER_OK && clock_ms() - began < PATIENCE_MS);
-    assert_int_equal(status, USHER_UNAVAILABLE);
-    if (strstr(why, "is a replica of 127.0.0.1:") == NULL)
-        fail_msg("%s", why);
+        r = answer_to(e, "number show p 1");
+    } while (r.status == USHER_OK && clock_ms() - began < PATIENCE_MS);
+    assert_int_equal(r.status, USHER_UNAVAILABLE);
+    if (strstr(r.message, "is a replica of 127.0.0.1:") == NULL)
+        fail_msg("%s", r.message);
     /* and when it is one again */
     assert_true(redis_do_ok(first, "REPLICAOF", "NO", "ONE", NULL));
-    must(e, "number show p 1", USHER_OK);
+    expect_ok(e, "number show p 1");
     usher_close(e);
 }
 
@@ -219,7 +193,7 @@ TEST(what_is_no_danger_is_no_warning)
     assert_string_equal(logged, "");
     assert_true(redis_do_ok(first, "ACL", "SETUSER", "default", "-info", NULL));
     assert_int_equal(engine_open(url_of(redis_server_port(first)), PATIENCE_MS, &e), USHER_OK);
-    must(e, "number add p 1", USHER_OK);
+    expect_ok(e, "number add p 1");
     usher_close(e);
     assert_int_equal(told("lacks the right to INFO"), 1);
 }
@@ -256,9 +230,9 @@ TEST(a_master_without_identity_is_reported_once)
 
     answers_replication("# Replication\r\nrole:master\r\n");
     assert_int_equal(engine_open(url_of(proxy_port(name)), PATIENCE_MS, &e), USHER_OK);
-    must(e, "number add p 1", USHER_OK);
+    expect_ok(e, "number add p 1");
     proxy_drop(name);
-    must(e, "number add p 2", USHER_OK);
+    expect_ok(e, "number add p 2");
     assert_int_equal(told("3 redis: the server has no master_replid: losses are not detected"), 1);
     usher_close(e);
     proxy_arm(name, &(struct proxy_fault){ .kind = PROXY_NO_FAULT });
@@ -288,11 +262,11 @@ TEST(a_user_sees_the_scopes_it_has_rights_to)
     assert_int_equal(engine_open(url_of(redis_server_port(first)), PATIENCE_MS, &e), USHER_OK);
     for (int i = 0; i < POOLS; i++) {
         (void)snprintf(text, sizeof text, "number add %c%d 1", "ab"[i % 2], i);
-        must(e, text, USHER_OK);
+        expect_ok(e, "%s", text);
     }
-    must(e, "queue set q ttl=0", USHER_OK);
-    must(e, "room open a", USHER_OK);
-    must(e, "id create a", USHER_OK);
+    expect_ok(e, "queue set q ttl=0");
+    expect_ok(e, "room open a");
+    expect_ok(e, "id create a");
     usher_close(e);
     assert_true(redis_do_ok(first, "ACL", "SETUSER", "some", "reset", "on", ">s3cret",
                             "~{a*}:number*", "+@all", NULL));
@@ -305,7 +279,7 @@ TEST(a_user_sees_the_scopes_it_has_rights_to)
     assert_int_equal(usher_check(e, NULL, NULL, NULL, &found), USHER_UNAVAILABLE);
     assert_non_null(strstr(usher_message(), "NOPERM"));
     assert_true(found.partial && found.faults == 0 && found.scopes == POOLS / 2);
-    must(e, "number show a0 1", USHER_OK);
+    expect_ok(e, "number show a0 1");
     usher_close(e);
 }
 
@@ -324,19 +298,19 @@ TEST(a_server_with_too_many_clients_says_so)
 TEST(a_server_that_loads_says_so_to_those_who_were_connected)
 {
     struct usher_engine *e = NULL;
-    char why[256];
+    struct usher_result r;
 
     assert_int_equal(engine_open(url_of(proxy_port(name)), 1000, &e), USHER_OK);
-    must(e, "number add p 1", USHER_OK);
+    expect_ok(e, "number add p 1");
     proxy_arm(name, &(struct proxy_fault){
                         .kind = PROXY_ANSWER,
                         .match = "PING",
                         .times = 100000,
                         .reply = "-LOADING Redis is loading the dataset in memory\r\n" });
     proxy_drop(name);
-    assert_int_equal(done(e, "number add p 2", why), USHER_UNAVAILABLE);
-    if (strstr(why, ": LOADING Redis is loading") == NULL)
-        fail_msg("%s", why);
+    r = expect(e, USHER_UNAVAILABLE, "number add p 2");
+    if (strstr(r.message, ": LOADING Redis is loading") == NULL)
+        fail_msg("%s", r.message);
     usher_close(e);
 }
 
@@ -344,17 +318,16 @@ TEST(a_server_that_loads_says_so_to_those_who_were_connected)
 TEST(a_read_without_answer_is_unavailable)
 {
     struct usher_engine *e = NULL;
-    char why[256];
 
     assert_int_equal(engine_open(url_of(proxy_port(name)), 1000, &e), USHER_OK);
-    must(e, "number add p 1", USHER_OK);
-    must(e, "number show p 1", USHER_OK);
+    expect_ok(e, "number add p 1");
+    expect_ok(e, "number show p 1");
     proxy_set_blackhole(name, true);
-    assert_int_equal(done(e, "number show p 1", why), USHER_UNAVAILABLE);
+    expect(e, USHER_UNAVAILABLE, "number show p 1");
     proxy_set_blackhole(name, false);
-    must(e, "number show p 1", USHER_OK);
+    expect_ok(e, "number show p 1");
     proxy_set_blackhole(name, true);
-    assert_int_equal(done(e, "number call p owner=ann", why), USHER_UNKNOWN);
+    expect(e, USHER_UNKNOWN, "number call p owner=ann");
     proxy_set_blackhole(name, false);
     usher_close(e);
 }
@@ -392,7 +365,7 @@ TEST(neither_of_two_masters_is_used)
     must_name_both(second, first);
     be_replica_of(second, first);
     assert_int_equal(engine_open(url_of_both(second, first), PATIENCE_MS, &e), USHER_OK);
-    must(e, "number add p 1", USHER_OK);
+    expect_ok(e, "number add p 1");
     usher_close(e);
 }
 
@@ -401,7 +374,7 @@ TEST(one_server_named_twice_is_one_master)
     struct usher_engine *e = NULL;
 
     assert_int_equal(engine_open(url_of_both(first, first), PATIENCE_MS, &e), USHER_OK);
-    must(e, "number add p 1", USHER_OK);
+    expect_ok(e, "number add p 1");
     usher_close(e);
 }
 
@@ -412,12 +385,12 @@ TEST(a_known_master_is_preferred)
 
     assert_true(redis_do_ok(first, "ACL", "SETUSER", "default", "-info", NULL));
     assert_int_equal(engine_open(url_of_both(first, second), PATIENCE_MS, &e), USHER_OK);
-    must(e, "number add p 1", USHER_OK);
+    expect_ok(e, "number add p 1");
     assert_true(redis_server_keys(first) == 0 && redis_server_keys(second) > 0);
     usher_close(e);
     assert_true(redis_do_ok(second, "ACL", "SETUSER", "default", "-info", NULL));
     assert_int_equal(engine_open(url_of_both(first, second), PATIENCE_MS, &e), USHER_OK);
-    must(e, "number show p 1", USHER_MISSING);
+    expect(e, USHER_MISSING, "number show p 1");
     usher_close(e);
 }
 
@@ -432,7 +405,7 @@ TEST(a_silent_host_is_no_master)
     began = clock_ms();
     assert_int_equal(engine_open(url_of_both(first, second), deadline_ms, &e), USHER_OK);
     assert_true(clock_ms() - began >= deadline_ms / 4);
-    must(e, "number add p 1", USHER_OK);
+    expect_ok(e, "number add p 1");
     assert_true(redis_server_keys(second) > 0);
     usher_close(e);
     assert_int_equal(redis_server_kill(second, SIGSTOP), 0);
@@ -454,19 +427,19 @@ TEST_WITH(a_master_without_its_data_is_not_used, nothing_logged, NULL)
     new = redis_server_start(&(struct redis_server_options){ .replica_of = old });
     assert_non_null(new);
     assert_int_equal(engine_open(url_of_both(old, new), PATIENCE_MS, &standing), USHER_OK);
-    must(standing, "number add p 1", USHER_OK);
-    must(standing, "number reg p 1", USHER_OK);
-    must(standing, "number call p owner=ann wait=1", USHER_OK);
+    expect_ok(standing, "number add p 1");
+    expect_ok(standing, "number reg p 1");
+    expect_ok(standing, "number call p owner=ann wait=1");
     assert_int_equal(redis_server_kill(old, SIGKILL), 0);
     assert_true(redis_do_ok(new, "REPLICAOF", "NO", "ONE", NULL));
-    must(standing, "number call p number=1 owner=ann", USHER_SAME);
+    expect(standing, USHER_SAME, "number call p number=1 owner=ann");
     assert_true(redis_server_restart(old));
     assert_true(redis_server_keys(old) == 0);
     must_name_both(old, new);
-    must(standing, "number call p number=1 owner=ann", USHER_SAME); /* its connection is kept */
+    expect(standing, USHER_SAME, "number call p number=1 owner=ann"); /* its connection is kept */
     be_replica_of(old, new);
     assert_int_equal(engine_open(url_of_both(old, new), PATIENCE_MS, &e), USHER_OK);
-    must(e, "number call p number=1 owner=ann", USHER_SAME);
+    expect(e, USHER_SAME, "number call p number=1 owner=ann");
     usher_close(e);
     usher_close(standing);
     redis_server_stop(new);
@@ -502,9 +475,9 @@ TEST(a_clock_that_is_ahead_is_told_of_each_master_once)
     assert_int_equal(proxy_fired(name), 1);
     assert_int_equal(told("3 redis: the server's clock is ahead of this machine's by 3"), 1);
     assert_int_equal(told("leases end early"), 1);
-    must(e, "number add p 1", USHER_OK);
+    expect_ok(e, "number add p 1");
     proxy_drop(name);
-    must(e, "number show p 1", USHER_OK);
+    expect_ok(e, "number show p 1");
     assert_int_equal(told("clock"), 1);
 
     be_replica_of(second, first);
@@ -512,7 +485,7 @@ TEST(a_clock_that_is_ahead_is_told_of_each_master_once)
     time_goes(-60);
     proxy_set_target(name, redis_server_port(second));
     proxy_drop(name);
-    must(e, "number show p 1", USHER_OK);
+    expect_ok(e, "number show p 1");
     assert_int_equal(told("3 redis: the server's clock is behind this machine's by "), 1);
     assert_int_equal(told("leases end late"), 1);
     assert_int_equal(told("clock"), 2);
@@ -558,7 +531,7 @@ TEST(what_is_no_time_is_passed_over)
                             .kind = PROXY_ANSWER, .match = TIME, .reply = answers[i] });
         assert_int_equal(engine_open(url_of(proxy_port(name)), PATIENCE_MS, &e), USHER_OK);
         assert_int_equal(proxy_fired(name), 1);
-        must(e, "number stats p", USHER_MISSING);
+        expect(e, USHER_MISSING, "number stats p");
         if (told("clock") > 0)
             fail_msg("answer %zu: %s", i, logged);
         usher_close(e);

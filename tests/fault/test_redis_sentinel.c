@@ -15,6 +15,7 @@
 #include <hiredis/hiredis.h>
 
 #include "lib/command_line.h"
+#include "lib/expect.h"
 #include "lib/servers.h"
 
 #define PATIENCE_MS 60000
@@ -95,37 +96,6 @@ static enum usher_status engine_open(const char *url, int64_t timeout_ms, struct
     return usher_open(url, &opt, e);
 }
 
-/* The status of @text; its message is in @why, its token in @token. */
-static enum usher_status done(struct usher_engine *e, const char *text, char why[256],
-                              uint64_t *token)
-{
-    struct usher_result r;
-    struct line l;
-    enum usher_status status;
-
-    line_read(&l, text);
-    status = usher_operate(e, &l.c, &r, 1);
-    assert_true(status == USHER_OK || status == r.status);
-    status = r.status;
-    (void)snprintf(why, 256, "%s", r.message);
-    if (token != NULL)
-        *token = r.of.number.token;
-    usher_result_done(&r);
-    line_done(&l);
-    return status;
-}
-
-static uint64_t must(struct usher_engine *e, const char *text, enum usher_status status)
-{
-    char why[256];
-    uint64_t token = 0;
-    enum usher_status is = done(e, text, why, &token);
-
-    if (is != status)
-        fail_msg("%s: %s (%s)", text, usher_status_word(is), why);
-    return token;
-}
-
 static void must_say(const char *words)
 {
     if (strstr(usher_message(), words) == NULL)
@@ -146,14 +116,14 @@ TEST(the_master_is_found)
 
     for (int n = 1; n <= SENTINELS; n++) {
         assert_int_equal(engine_open(url_of(0, n, NAME), PATIENCE_MS, &e), USHER_OK);
-        must(e, "number add p 1", n == 1 ? USHER_OK : USHER_SAME);
+        expect(e, n == 1 ? USHER_OK : USHER_SAME, "number add p 1");
         usher_close(e);
     }
     assert_true(redis_server_keys(master) > 0);
     /* a name may be escaped, and a database be chosen */
     assert_int_equal(engine_open(url_of(0, 1, "calls%2eexample_1-2?db=1"), PATIENCE_MS, &e),
                      USHER_OK);
-    must(e, "number show p 1", USHER_MISSING);
+    expect(e, USHER_MISSING, "number show p 1");
     usher_close(e);
 }
 
@@ -168,7 +138,7 @@ TEST(a_silent_sentinel_is_not_waited_for)
     assert_int_equal(engine_open(url_of(0, SENTINELS, NAME), 4 * PATIENCE_MS, &e), USHER_OK);
     (void)clock_gettime(CLOCK_MONOTONIC, &now);
     assert_true(now.tv_sec - began.tv_sec < PATIENCE_MS / 1000 / 2);
-    must(e, "number add p 1", USHER_OK);
+    expect_ok(e, "number add p 1");
     usher_close(e);
     assert_int_equal(redis_server_kill(sentinel[0], SIGCONT), 0);
 }
@@ -260,10 +230,10 @@ TEST(a_silent_master_does_not_take_all_of_the_time)
     if (engine_open(url, deadline_ms, &e) != USHER_OK)
         fail_msg("%s", usher_message());
     assert_int_equal(atomic_load(&s.queries), 2);
-    must(e, "number show silent 1", USHER_MISSING);
+    expect(e, USHER_MISSING, "number show silent 1");
     atomic_store(&s.left, 1);
     freeReplyObject(redis_do(master, "CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes", NULL));
-    must(e, "number show silent 1", USHER_MISSING);
+    expect(e, USHER_MISSING, "number show silent 1");
     assert_int_equal(atomic_load(&s.queries), 4);
     usher_close(e);
     atomic_store(&s.stop, true);
@@ -286,7 +256,7 @@ TEST(most_sentinels_decide)
                    redis_server_port(cut_off), redis_server_port(sentinel[0]),
                    redis_server_port(sentinel[1]));
     assert_int_equal(engine_open(url, PATIENCE_MS, &e), USHER_OK);
-    must(e, "number add p 1", USHER_OK);
+    expect_ok(e, "number add p 1");
     assert_true(redis_server_keys(before) == 0 && redis_server_keys(master) > 0);
     usher_close(e);
     redis_server_stop(cut_off);
@@ -297,30 +267,32 @@ TEST(most_sentinels_decide)
 TEST(a_failover_is_followed)
 {
     struct usher_engine *e = NULL, *other = NULL;
-    char text[96], why[256];
+    char text[96];
+    struct usher_result r;
     uint64_t token;
     enum usher_status status;
     time_t end = time(NULL) + 4 * PATIENCE_MS / 1000;
 
     each_sentinel_has("slaves=1,sentinels=3");
     assert_int_equal(engine_open(url_of(0, SENTINELS, NAME), PATIENCE_MS, &e), USHER_OK);
-    must(e, "number add p 1", USHER_OK);
-    must(e, "number reg p 1", USHER_OK);
-    token = must(e, "number call p owner=ann lease=3600000 wait=1", USHER_OK);
+    expect_ok(e, "number add p 1");
+    expect_ok(e, "number reg p 1");
+    token = expect_ok(e, "number call p owner=ann lease=3600000 wait=1").of.number.token;
     assert_int_equal(redis_server_kill(master, SIGKILL), 0);
     (void)snprintf(text, sizeof text, "number renew p 1 token=%llu lease=3600000",
                    (unsigned long long)token);
     do {
         assert_true(time(NULL) < end);
-        status = done(e, text, why, NULL);
+        r = answer_to(e, "%s", text);
+        status = r.status;
     } while (status == USHER_UNAVAILABLE);
     if (status != USHER_OK && status != USHER_LOST)
-        fail_msg("%s (%s)", usher_status_word(status), why);
+        fail_msg("%s (%s)", usher_status_word(status), r.message);
     /* the old master is started again without its data, and no client uses it */
     assert_true(redis_server_restart(master));
     assert_int_equal(engine_open(url_of(0, SENTINELS, NAME), PATIENCE_MS, &other), USHER_OK);
-    must(other, "number show p 1", USHER_OK);
-    must(e, "number show p 1", USHER_OK);
+    expect_ok(other, "number show p 1");
+    expect_ok(e, "number show p 1");
     usher_close(other);
     usher_close(e);
 }
@@ -378,12 +350,12 @@ TEST(the_password_is_for_the_master)
     (void)snprintf(url, sizeof url, "redis+sentinel://:a%%20secret@127.0.0.1:%d/" NAME,
                    redis_server_port(locked));
     assert_int_equal(engine_open(url, PATIENCE_MS, &e), USHER_OK);
-    must(e, "number add p 1", USHER_OK);
+    expect_ok(e, "number add p 1");
     usher_close(e);
     (void)snprintf(url, sizeof url, "redis+sentinel://:a%%20secret@127.0.0.1:%d/" NAME,
                    redis_server_port(sentinel[0]));
     assert_int_equal(engine_open(url, PATIENCE_MS, &e), USHER_OK);
-    must(e, "number add p 1", USHER_SAME);
+    expect(e, USHER_SAME, "number add p 1");
     usher_close(e);
     (void)snprintf(url, sizeof url, "redis+sentinel://127.0.0.1:%d/" NAME,
                    redis_server_port(locked));

@@ -9,6 +9,7 @@
 #include <signal.h>
 
 #include "lib/certs.h"
+#include "lib/expect.h"
 #include "lib/follow.h"
 #include "lib/command_line.h"
 #include "lib/servers.h"
@@ -141,25 +142,25 @@ TEST(a_message_over_tls_wakes_a_follower)
     (void)snprintf(where, sizeof where, "rediss://127.0.0.1:%d?ca=%s", n.port, ca_file);
     a = follow_open(where);
     b = follow_open(where);
-    version = follow_must(a, "room open hall push=1");
+    version = expect_ok(a, "room open hall push=1").version;
     (void)follow_room(b, "hall");
     follow_hears(b, version);
     follow_until_subscribed(b, n.server, "NUMSUB", "{hall}:room", 1);
     follow_stop_clock(true);
     for (int i = 0; i < 20; i++)
-        follow_hears(b, follow_must(a, "room set hall f %d", i));
+        follow_hears(b, expect_ok(a, "room set hall f %d", i).version);
     follow_stop_clock(false);
 
     /* a message in the record of another, and a connection that is made again */
     freeReplyObject(redis_do(n.server, "CLIENT", "KILL", "TYPE", "pubsub", NULL));
-    follow_hears(b, follow_must(a, "room set hall g 1"));
+    follow_hears(b, expect_ok(a, "room set hall g 1").version);
     follow_until_subscribed(b, n.server, "NUMSUB", "{hall}:room", 1);
     follow_stop_clock(true);
     {
-        uint64_t first = follow_must(a, "room set hall h 1");
+        uint64_t first = expect_ok(a, "room set hall h 1").version;
 
-        follow_must(a, "room set hall h 2");
-        follow_must(a, "room set hall h 3");
+        expect_ok(a, "room set hall h 2");
+        expect_ok(a, "room set hall h 3");
         for (uint64_t v = first; v < first + 3; v++)
             follow_hears(b, v);
     }
@@ -191,21 +192,21 @@ static uint64_t after_the_failover(struct usher_engine *e)
 static void follow_over_a_failover(void)
 {
     struct usher_engine *a = follow_open(url()), *b = follow_open(url());
-    uint64_t version = follow_must(a, "room open hall push=1");
+    uint64_t version = expect_ok(a, "room open hall push=1").version;
 
     (void)follow_room(b, "hall");
     follow_hears(b, version);
     follow_until_subscribed(b, master.server, "NUMSUB", "{hall}:room", 1);
     follow_stop_clock(true);
-    follow_hears(b, follow_must(a, "room set hall f 0"));
+    follow_hears(b, expect_ok(a, "room set hall f 0").version);
     follow_stop_clock(false);
-    follow_hears(b, follow_must(a, "room set hall f 1 wait=1")); /* the replica has it */
+    follow_hears(b, expect_ok(a, "room set hall f 1 wait=1").version); /* the replica has it */
     assert_int_equal(redis_server_kill(master.server, SIGKILL), 0);
     follow_hears(b, after_the_failover(a));
     follow_until_subscribed(b, replica.server, "NUMSUB", "{hall}:room", 1);
     follow_stop_clock(true);
     for (int i = 0; i < 20; i++)
-        follow_hears(b, follow_must(a, "room set hall f %d", i));
+        follow_hears(b, expect_ok(a, "room set hall f %d", i).version);
     follow_stop_clock(false);
     usher_close(b);
     usher_close(a);

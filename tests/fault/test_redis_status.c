@@ -9,6 +9,7 @@
 #include <signal.h>
 
 #include "lib/command_line.h"
+#include "lib/expect.h"
 #include "lib/servers.h"
 
 #define PATIENCE_MS 30000
@@ -58,15 +59,6 @@ static struct usher_engine *engine_open(const char *url)
     return e;
 }
 
-static void must(struct usher_engine *e, const char *text)
-{
-    struct usher_result r;
-
-    if (line_execute(e, &r, "%s", text) != USHER_OK)
-        fail_msg("%s: %s (%s)", text, usher_status_word(r.status), r.message);
-    usher_result_done(&r);
-}
-
 TEST(a_master_tells_of_its_replica)
 {
     static const char *const evicts[] = { "maxmemory-policy allkeys-lru", NULL };
@@ -87,7 +79,7 @@ TEST(a_master_tells_of_its_replica)
     (void)snprintf(at, sizeof at, "127.0.0.1:%d", redis_server_port(master));
     (void)snprintf(its, sizeof its, "127.0.0.1:%d", redis_server_port(replica));
     e = engine_open(redis_server_url(master, url));
-    must(e, "number add p 1");
+    expect_ok(e, "number add p 1");
     assert_int_equal(usher_nodes(e, hear, &t), USHER_OK);
     assert_int_equal(t.n, 2);
     assert_int_equal(t.of[0].node.role, USHER_NODE_MASTER);
@@ -113,7 +105,7 @@ TEST(a_master_tells_of_its_replica)
 
         assert_true(time(NULL) < end);
         (void)snprintf(text, sizeof text, "number add p more%d", i);
-        must(e, text);
+        expect_ok(e, "%s", text);
         memset(&t, 0, sizeof t);
         assert_int_equal(usher_nodes(e, hear, &t), USHER_OK);
         assert_int_equal(t.n, 2);
@@ -263,13 +255,13 @@ TEST(a_check_warns_of_a_large_scope)
         for (unsigned i = 0; i < PART; i++)
             usher_result_done(&r[i]);
     }
-    must(e, "number add small 1");
+    expect_ok(e, "number add small 1");
     assert_int_equal(usher_check(e, NULL, NULL, NULL, &found), USHER_OK);
     assert_true(found.faults == 0 && found.scopes == 2);
     assert_int_equal(warned, 0);
-    must(e, "number add large one-more");
-    must(e, "number add large and-another");
-    must(e, "number add large and-a-third");
+    expect_ok(e, "number add large one-more");
+    expect_ok(e, "number add large and-another");
+    expect_ok(e, "number add large and-a-third");
     assert_int_equal(usher_check(e, NULL, NULL, NULL, &found), USHER_OK);
     assert_int_equal(warned, 1);
     assert_true(found.faults == 0);
@@ -291,7 +283,7 @@ TEST(what_failed_is_counted)
     assert_non_null(s);
     opt.timeout_ms = share_slow() ? 3000 : 1000;
     assert_int_equal(usher_open(redis_server_url(s, url), &opt, &e), USHER_OK);
-    must(e, "number add p 1");
+    expect_ok(e, "number add p 1");
     assert_int_equal(usher_failures(e, &unknown, &unavailable), USHER_OK);
     assert_true(unknown == 0 && unavailable == 0);
     assert_int_equal(redis_server_kill(s, SIGSTOP), 0);

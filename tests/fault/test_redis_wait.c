@@ -12,6 +12,7 @@
 #include <usher/command.h>
 
 #include "lib/command_line.h"
+#include "lib/expect.h"
 #include "lib/servers.h"
 #include "lib/util.h"
 
@@ -40,12 +41,7 @@ static struct usher_engine *engine_open(int64_t timeout_ms)
 static void must(struct usher_engine *e, const char *text, enum usher_status status,
                  uint32_t replicas)
 {
-    struct usher_result r;
-
-    if (line_execute(e, &r, "%s", text) != status || r.replicas != replicas)
-        fail_msg("%s: %s, %u replicas (%s)", text, usher_status_word(r.status),
-                 (unsigned)r.replicas, r.message);
-    usher_result_done(&r);
+    assert_int_equal(expect(e, status, "%s", text).replicas, replicas);
 }
 
 TEST(it_says_how_many_have_it)

@@ -74,23 +74,6 @@ struct usher_engine *follow_open(const char *url)
     return e;
 }
 
-uint64_t follow_must(struct usher_engine *e, const char *format, ...)
-{
-    struct usher_result r;
-    char text[128];
-    uint64_t version;
-    va_list ap;
-
-    va_start(ap, format);
-    (void)vsnprintf(text, sizeof text, format, ap);
-    va_end(ap);
-    if (line_execute(e, &r, "%s", text) != USHER_OK)
-        fail_msg("%s: %s (%s)", text, usher_status_word(r.status), r.message);
-    version = r.version;
-    usher_result_done(&r);
-    return version;
-}
-
 struct usher_watcher *follow_room(struct usher_engine *e, const char *room)
 {
     struct usher_watcher *w;

@@ -27,10 +27,6 @@ extern int follow_refused;
 
 struct usher_engine *follow_open(const char *url);
 
-/* The command is USHER_OK; returns its version. */
-uint64_t follow_must(struct usher_engine *e, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-
 /* From its first version on, with USHER_WATCH_ALL. */
 struct usher_watcher *follow_room(struct usher_engine *e, const char *room);
 

@@ -21,6 +21,7 @@
 #include "lib/rollback_store.h"
 #include "lib/hooks.h"
 #include "lib/command_line.h"
+#include "lib/expect.h"
 #include "lib/fake_authority.h"
 #include "lib/stores.h"
 #include "lib/util.h"
@@ -74,24 +75,12 @@ static void on_each(void (*test)(struct world *w))
     on_each_with(test, 0);
 }
 
-static uint64_t must(struct usher_engine *e, enum usher_status status, const char *line)
-{
-    struct usher_result r;
-    uint64_t version;
-
-    if (line_execute(e, &r, "%s", line) != status)
-        fail_msg("%s: %s (%s)", line, usher_status_word(r.status), r.message);
-    version = r.version;
-    usher_result_done(&r);
-    return version;
-}
-
 static uint64_t set_room(struct usher_engine *e, const char *room, unsigned value)
 {
     char line[64];
 
     (void)snprintf(line, sizeof line, "room set %s f v%u", room, value);
-    return must(e, USHER_OK, line);
+    return expect_ok(e, "%s", line).version;
 }
 
 static void add_number(struct usher_engine *e, const char *pool, unsigned number)
@@ -99,7 +88,7 @@ static void add_number(struct usher_engine *e, const char *pool, unsigned number
     char line[64];
 
     (void)snprintf(line, sizeof line, "number add %s %u", pool, number);
-    (void)must(e, USHER_OK, line);
+    expect_ok(e, "%s", line);
 }
 
 static struct usher_watcher *watch(struct usher_engine *e, enum usher_noun noun, const char *scope,
@@ -237,10 +226,10 @@ static void all_nouns(struct world *w)
 
     add_number(w->e, "p", 1);
     add_number(w->e, "q", 1);
-    (void)must(w->e, USHER_OK, "room open lobby");
-    (void)must(w->e, USHER_OK, "room set lobby f v");
-    (void)must(w->e, USHER_SAME, "number add p 1");
-    (void)must(w->e, USHER_OK, "id create d");
+    expect_ok(w->e, "room open lobby");
+    expect_ok(w->e, "room set lobby f v");
+    expect(w->e, USHER_SAME, "number add p 1");
+    expect_ok(w->e, "id create d");
     while ((event = usher_collect(w->e, 0)) != NULL) {
         uintptr_t tag = (uintptr_t)event->tag;
 
@@ -294,7 +283,7 @@ static void subjects(struct world *w)
     struct usher_watcher *all = watch(w->e, (enum usher_noun)0, NULL, 1);
 
     for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
-        (void)must(w->e, USHER_OK, steps[i].line);
+        expect_ok(w->e, "%s", steps[i].line);
         must_be_of(w->e, steps[i].subject);
         if (strcmp(steps[i].line, "queue apply q bob") == 0)
             must_be_of(w->e, USHER_SUBJECT_USER); /* the match */
@@ -359,13 +348,13 @@ TEST(an_event_outlives_the_engine)
     world_begin(&w);
     world_open(&w, stores_named("memory"));
     watcher = watch(w.e, USHER_ROOM, NULL, 1);
-    (void)must(w.e, USHER_OK, "room open lobby");
-    (void)must(w.e, USHER_OK, "room set lobby topic hello");
+    expect_ok(w.e, "room open lobby");
+    expect_ok(w.e, "room set lobby topic hello");
     event = usher_collect(w.e, 0);
     usher_unwatch(w.e, watcher);
     must_be_silent(w.e);
     (void)watch(w.e, USHER_ROOM, NULL, 1); /* what is not collected goes with the engine */
-    (void)must(w.e, USHER_OK, "room set lobby topic there");
+    expect_ok(w.e, "room set lobby topic there");
     usher_close(w.e);
     assert_non_null(event);
     assert_string_equal(event->notice->scope.data, ROOM);
@@ -458,7 +447,7 @@ TEST(events_are_bytes)
     world_open(&w, stores_named("memory"));
     (void)watch(w.e, (enum usher_noun)0, NULL, 0);
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
-        (void)must(w.e, USHER_OK, lines[i]);
+        expect_ok(w.e, "%s", lines[i]);
     while ((event = usher_collect(w.e, 0)) != NULL) {
         const struct usher_notice *was = event->notice;
         size_t size = usher_event_pack(event, bytes, sizeof bytes);
@@ -610,7 +599,7 @@ TEST(what_is_in_doubt_is_a_gap)
     assert_int_equal(
         usher_watch_events(e, USHER_ROOM, "lobby", USHER_WATCH_SINCE, 0, (void *)3, &follows),
         USHER_OK);
-    (void)must(e, USHER_UNKNOWN, "room set lobby f v");
+    expect(e, USHER_UNKNOWN, "room set lobby f v");
     must_miss(e, "lobby", 0, 0);
     assert_null(usher_collect(e, 0)); /* the log was asked for, and will be again */
     nap();
@@ -675,7 +664,7 @@ static bool oom_run(const struct test_store *store, unsigned long at, bool for_e
     f.hooks = &w.hooks;
     w.opt.alloc = &f.alloc;
     world_open(&w, store);
-    (void)must(w.e, USHER_OK, "room open lobby");
+    expect_ok(w.e, "room open lobby");
     for (unsigned i = 0; i < 3; i++)
         (void)set_room(w.e, ROOM, i);
     for (unsigned i = 0; !for_ever && i < OTHERS; i++) {
@@ -737,7 +726,7 @@ static void log_first(struct world *w)
     struct usher_watcher *watcher;
     uint64_t last = 0;
 
-    (void)must(w->e, USHER_OK, "room open lobby");
+    expect_ok(w->e, "room open lobby");
     for (unsigned i = 0; i < 220; i++)
         last = set_room(w->e, ROOM, i);
     watcher = since(w->e, 0, 20);
@@ -773,7 +762,7 @@ static void small_backlog(struct world *w)
     struct usher_watcher *watcher;
     uint64_t last = 0;
 
-    (void)must(w->e, USHER_OK, "room open lobby");
+    expect_ok(w->e, "room open lobby");
     watcher = since(w->e, 0, 0);
     for (unsigned i = 0; i < 50; i++)
         last = set_room(w->e, ROOM, i);
@@ -798,7 +787,7 @@ static void short_log(struct world *w)
     struct usher_watcher *watcher;
     uint64_t last = 0;
 
-    (void)must(w->e, USHER_OK, "room open lobby log=5");
+    expect_ok(w->e, "room open lobby log=5");
     for (unsigned i = 0; i < 20; i++)
         last = set_room(w->e, ROOM, i);
     watcher = since(w->e, 0, 3);
@@ -839,7 +828,7 @@ static void no_log(struct world *w)
         add_number(other, "p", 3);
         add_number(w->e, "p", 4);
         must_miss(w->e, "p", 2, 4);
-        (void)must(other, USHER_OK, "number set p log=9");
+        expect_ok(other, "number set p log=9");
         add_number(other, "p", 5);
         add_number(w->e, "p", 6);
         for (uint64_t version = 5; version <= 7; version++)
@@ -904,8 +893,8 @@ static void tended(struct world *w)
     /* a hold, whose scope is made later; and again after its number was called anew */
     watchers[0] = tend(w->e, USHER_NUMBER, "p", 0, 1);
     assert_null(usher_collect(w->e, 0));
-    (void)must(w->e, USHER_OK, "number add p 1");
-    (void)must(w->e, USHER_OK, "number reg p 1");
+    expect_ok(w->e, "number add p 1");
+    expect_ok(w->e, "number reg p 1");
     must_hear(w->e, "p", 1, 1);
     must_hear(w->e, "p", 2, 1);
     for (int i = 0; i < 3; i++) {
@@ -915,10 +904,10 @@ static void tended(struct world *w)
     }
     /* the next caller is seated when the wrap-up is over */
     watchers[1] = tend(w->e, USHER_QUEUE, "q", 0, 2);
-    (void)must(w->e, USHER_OK, "queue set q wrapup=30");
-    (void)must(w->e, USHER_OK, "queue login q ann");
-    (void)must(w->e, USHER_OK, "queue apply q bob");
-    (void)must(w->e, USHER_OK, "queue apply q cid");
+    expect_ok(w->e, "queue set q wrapup=30");
+    expect_ok(w->e, "queue login q ann");
+    expect_ok(w->e, "queue apply q bob");
+    expect_ok(w->e, "queue apply q cid");
     (void)until_of(w->e, "queue leave q bob");
     must_come(w->e, USHER_QUEUE_SET, 0);
     must_come(w->e, USHER_QUEUE_LOGIN, 0);
@@ -957,9 +946,9 @@ TEST(a_hold_of_another_engine_is_tended)
         world_begin(&w);
         world_open(&w, &stores[i]);
         assert_int_equal(usher_open(w.url, NULL, &other), USHER_OK);
-        (void)must(other, USHER_OK, "number set p log=10");
-        (void)must(other, USHER_OK, "number add p 1");
-        (void)must(other, USHER_OK, "number reg p 1");
+        expect_ok(other, "number set p log=10");
+        expect_ok(other, "number add p 1");
+        expect_ok(other, "number reg p 1");
         watcher = tend(w.e, USHER_NUMBER, "p", USHER_WATCH_SINCE, 1);
         must_come(w.e, USHER_NUMBER_SET, 0);
         must_come(w.e, USHER_NUMBER_ADD, 0);
@@ -993,8 +982,8 @@ TEST(a_clock_that_steps_forward_is_noticed)
     opt.now_ms = later_clock;
     opt.payload = &step;
     assert_int_equal(usher_open("memory:", &opt, &e), USHER_OK);
-    (void)must(e, USHER_OK, "number add p 1");
-    (void)must(e, USHER_OK, "number reg p 1");
+    expect_ok(e, "number add p 1");
+    expect_ok(e, "number reg p 1");
     due_ms = until_of(e, "number call p lease=7200000");
     watcher = tend(e, USHER_NUMBER, "p", 0, 1);
     assert_null(usher_collect(e, 0));
@@ -1027,14 +1016,14 @@ TEST(a_clock_that_differs_makes_no_busy_loop)
     opt.now_ms = ahead_clock;
     assert_int_equal(usher_open("memory:?skew=3600000", &opt, &e), USHER_OK);
     watcher = tend(e, USHER_NUMBER, "p", 0, 1);
-    (void)must(e, USHER_OK, "number add p 1");
-    (void)must(e, USHER_OK, "number reg p 1");
+    expect_ok(e, "number add p 1");
+    expect_ok(e, "number reg p 1");
     (void)until_of(e, "number call p lease=300");
     must_come(e, USHER_NUMBER_ADD, 0);
     must_come(e, USHER_NUMBER_REG, 0);
     must_come(e, USHER_NUMBER_CALL, 0);
     /* who names a time that has passed does not delay the end */
-    (void)must(e, USHER_OK, "number add p 2 now=1000");
+    expect_ok(e, "number add p 2 now=1000");
     must_come(e, USHER_NUMBER_ADD, 0);
     must_come(e, USHER_NUMBER_EXPIRE, 0);
     /* commands, one sweep to begin with and one when the lease ends, which may be one early */
@@ -1060,9 +1049,9 @@ TEST(a_wall_of_scopes_has_one_timer)
         watchers[i] = tend(w.e, USHER_NUMBER, scope, 0, i);
         add_number(w.e, scope, 1);
         (void)snprintf(line, sizeof line, "number reg %s 1", scope);
-        (void)must(w.e, USHER_OK, line);
+        expect_ok(w.e, "%s", line);
         (void)snprintf(line, sizeof line, "number call %s lease=%u", scope, 50 + i);
-        (void)must(w.e, USHER_OK, line);
+        expect_ok(w.e, "%s", line);
     }
     while (expired < SCOPES) {
         const struct usher_event *event = usher_collect(w.e, LONG_MS);
@@ -1202,15 +1191,15 @@ static void of_no_room(struct world *w)
     struct usher_watcher *watcher = since(w->e, 0, 0);
 
     assert_int_equal(chain_collect(w->e, &chain), 0);
-    (void)must(w->e, USHER_OK, "room open lobby");
-    (void)must(w->e, USHER_OK, "room join lobby ann");
+    expect_ok(w->e, "room open lobby");
+    expect_ok(w->e, "room join lobby ann");
     assert_int_equal(chain_collect(w->e, &chain), 2);
     for (int turn = 0; turn < 3; turn++) {
         assert_int_equal(ask_room_close(w->e, ROOM), USHER_OK);
         (void)chain_collect(w->e, &chain);
         assert_int_equal(chain.gaps, 0);
         memset(&chain, 0, sizeof chain); /* to the end; then one of another epoch */
-        (void)must(w->e, USHER_OK, "room open lobby");
+        expect_ok(w->e, "room open lobby");
         assert_true(chain_collect(w->e, &chain) == 1 && chain.version == 1);
     }
     usher_unwatch(w->e, watcher);
@@ -1218,7 +1207,7 @@ static void of_no_room(struct world *w)
     watcher = since(w->e, 0, 5);
     must_miss(w->e, ROOM, 5, 0);
     memset(&chain, 0, sizeof chain);
-    (void)must(w->e, USHER_OK, "room open lobby");
+    expect_ok(w->e, "room open lobby");
     assert_int_equal(chain_collect(w->e, &chain), 1);
     usher_unwatch(w->e, watcher);
 }
@@ -1234,12 +1223,12 @@ static void together(struct world *w)
     struct usher_watcher *watcher = since(w->e, 0, 0), *late;
     uint64_t last;
 
-    (void)must(w->e, USHER_OK, "room open lobby presence=60000");
+    expect_ok(w->e, "room open lobby presence=60000");
     for (unsigned i = 0; i < 10; i++) {
         char line[40];
 
         (void)snprintf(line, sizeof line, "room join lobby m%u", i);
-        (void)must(w->e, USHER_OK, line);
+        expect_ok(w->e, "%s", line);
         if (i == 0)
             (void)chain_collect(w->e, &chain); /* reads the log: the rest is told in one */
     }
@@ -1248,8 +1237,8 @@ static void together(struct world *w)
     assert_int_equal(chain.version, last);
     assert_int_equal(chain.gaps, 0);
     /* some of what is told together is known to who comes in between */
-    (void)must(w->e, USHER_OK, "room leave lobby m1");
-    (void)must(w->e, USHER_OK, "room leave lobby m2");
+    expect_ok(w->e, "room leave lobby m1");
+    expect_ok(w->e, "room leave lobby m2");
     late = since(w->e, 0, last);
     {
         const struct usher_event *event = usher_collect(w->e, 0);
@@ -1259,7 +1248,7 @@ static void together(struct world *w)
         usher_event_done(event);
     }
     usher_unwatch(w->e, watcher);
-    (void)must(w->e, USHER_OK, "room leave lobby m3");
+    expect_ok(w->e, "room leave lobby m3");
     chain.version = last + 1;
     chain.mark = 0;
     last = set_room(w->e, ROOM, 2);
@@ -1283,7 +1272,7 @@ static void two_engines(struct world *w)
     if (strncmp(w->url, "memory:", 7) == 0)
         return;
     assert_int_equal(usher_open(w->url, NULL, &other), USHER_OK);
-    (void)must(other, USHER_OK, "room open lobby");
+    expect_ok(other, "room open lobby");
     watcher = since(w->e, 0, 0);
     assert_int_equal(chain_collect(w->e, &all), 1);
     (void)set_room(other, ROOM, 1);
@@ -1294,7 +1283,7 @@ static void two_engines(struct world *w)
     assert_int_equal(all.version, last);
     /* another room of the name */
     assert_int_equal(ask_room_close(other, ROOM), USHER_OK);
-    (void)must(other, USHER_OK, "room open lobby");
+    expect_ok(other, "room open lobby");
     last = set_room(w->e, ROOM, 4);
     must_miss(w->e, ROOM, all.version, 0);
     memset(&all, 0, sizeof all);
@@ -1335,11 +1324,11 @@ static void between(struct world *w)
     if (strncmp(w->url, "memory:", 7) == 0)
         return;
     assert_int_equal(usher_open(w->url, NULL, &other), USHER_OK);
-    watcher = since(w->e, 0, must(w->e, USHER_OK, "room open lobby presence=60000"));
+    watcher = since(w->e, 0, expect_ok(w->e, "room open lobby presence=60000").version);
     assert_null(usher_collect(w->e, 0));
-    (void)must(w->e, USHER_OK, "room join lobby ann");
-    (void)must(other, USHER_OK, "room join lobby bob");
-    (void)must(w->e, USHER_OK, "room join lobby cem");
+    expect_ok(w->e, "room join lobby ann");
+    expect_ok(other, "room join lobby bob");
+    expect_ok(w->e, "room join lobby cem");
     last = set_room(w->e, ROOM, 1);
     for (uint64_t version = 1; version < last;) {
         struct usher_text bob = { "bob", 3 };
@@ -1373,12 +1362,12 @@ TEST(joins_without_a_hole_need_no_read)
     world_begin(&w);
     hooks_trace(&w.hooks, &w.opt);
     world_open(&w, stores_named("memory"));
-    watcher = since(w.e, 0, must(w.e, USHER_OK, "room open lobby presence=60000"));
+    watcher = since(w.e, 0, expect_ok(w.e, "room open lobby presence=60000").version);
     assert_null(usher_collect(w.e, 0));
     before = atomic_load(&w.hooks.traced);
-    (void)must(w.e, USHER_OK, "room join lobby ann");
-    (void)must(w.e, USHER_OK, "room join lobby bob");
-    (void)must(w.e, USHER_OK, "room join lobby cem");
+    expect_ok(w.e, "room join lobby ann");
+    expect_ok(w.e, "room join lobby bob");
+    expect_ok(w.e, "room join lobby cem");
     last = set_room(w.e, ROOM, 1);
     assert_int_equal(last, 5);
     while (version < last) {
@@ -1436,7 +1425,7 @@ TEST(what_is_changed_while_the_log_is_read_is_told)
     w.opt.payload = &m;
     world_open(&w, stores_named("memory"));
     m.e = w.e;
-    (void)must(w.e, USHER_OK, "room open lobby");
+    expect_ok(w.e, "room open lobby");
     watcher = since(w.e, 0, 0);
     assert_int_equal(pthread_create(&thread, NULL, change_meanwhile, &m), 0);
     assert_int_equal(chain_collect(w.e, &chain), 2);
@@ -1461,7 +1450,7 @@ TEST(a_loss_is_told)
 
     options.drivers = &fickle_driver;
     assert_int_equal(usher_open("fickle:", &options, &e), USHER_OK);
-    (void)must(e, USHER_OK, "room open lobby");
+    expect_ok(e, "room open lobby");
     (void)set_room(e, ROOM, 1);
     copy = fickle_copy();
     assert_non_null(copy);
@@ -1476,7 +1465,7 @@ TEST(a_loss_is_told)
     fickle_back(copy);
     (void)set_room(e, ROOM, 4);
     (void)snprintf(line, sizeof line, "room changes lobby since=%" PRIu64, had);
-    (void)must(e, USHER_LOST, line);
+    expect(e, USHER_LOST, "%s", line);
     while ((event = usher_collect(e, 0)) != NULL) {
         const struct usher_notice *n = event->notice;
 
@@ -1517,7 +1506,7 @@ TEST(serials_of_an_authority_are_told)
     w.opt.authority = &notary.base;
     w.opt.journal = true;
     world_open(&w, stores_named("memory"));
-    (void)must(w.e, USHER_OK, "serial rule bill prefix=B");
+    expect_ok(w.e, "serial rule bill prefix=B");
     watcher = watch(w.e, USHER_SERIAL, NULL, 1);
     for (uintptr_t i = 0; i < 20; i++) {
         struct usher_command c = { USHER_SERIAL_TAKE, USHER_TO_NUL, "bill", NULL, 0, (void *)i };
@@ -1665,7 +1654,7 @@ static void crowded(struct world *w)
     uint64_t last;
 
     assert_int_equal(pthread_mutex_init(&c.lock, NULL), 0);
-    (void)must(w->e, USHER_OK, "room open lobby log=100000");
+    expect_ok(w->e, "room open lobby log=100000");
     for (unsigned i = 0; i < WRITERS; i++)
         assert_int_equal(pthread_create(&writers[i], NULL, write_some, &c), 0);
     watcher = since(w->e, 0, 0); /* they are at it */
@@ -1728,7 +1717,7 @@ TEST(an_extension_is_fed)
 
     world_begin(&w);
     world_open(&w, stores_named("memory"));
-    (void)must(w.e, USHER_OK, "room open lobby");
+    expect_ok(w.e, "room open lobby");
     assert_int_equal(usher_room_extend(w.e, "board", ext_told, &n, &x), USHER_OK);
     watcher = since(w.e, 0, 0);
     assert_int_equal(usher_extension_set(x, ROOM, "page", &value, NULL), USHER_OK);

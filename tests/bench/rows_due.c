@@ -49,7 +49,7 @@ static unsigned collect(const struct wall *w)
 
 static void hold(const struct wall *w, size_t i, const char *owner, int64_t lease_ms)
 {
-    struct ask_number_call_options opt = ASK_NUMBER_CALL_OPTIONS_INIT;
+    struct ask_number_call_options opt = { 0 };
     struct ask_number_hold held;
     char pool[BENCH_NAME];
 

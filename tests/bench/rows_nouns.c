@@ -164,7 +164,7 @@ static struct queue *queue_new(size_t waiting)
         w->commands[2 * i].scope = w->commands[2 * i + 1].scope = text(QUEUE);
     }
     while (w->came < waiting + AGENTS) {
-        struct ask_queue_apply_options opt = ASK_QUEUE_APPLY_OPTIONS_INIT;
+        struct ask_queue_apply_options opt = { 0 };
         struct ask_queue_seat seat;
         char name[BENCH_NAME];
 

@@ -4,38 +4,9 @@
 
 #include "conformance/story.h"
 
-#include "model/compare.h"
-
-struct usher_engine *engine_open(struct fixture *f, const char *url)
-{
-    return suite_open(url, &f->now, NULL);
-}
-
 int queue_set_up(void **state)
 {
-    struct fixture *f = calloc(1, sizeof *f);
-
-    assert_non_null(f);
-    f->now = MORNING;
-    assert_true(under_test.fresh(f->url));
-    f->e = engine_open(f, f->url);
-    f->twin = engine_open(f, "memory:");
-    *state = f;
-    return 0;
-}
-
-int queue_tear_down(void **state)
-{
-    struct fixture *f = *state;
-
-    usher_result_done(&f->r);
-    audit(f->e);
-    if (f->twin != NULL)
-        same_digest(f->e, f->twin, USHER_QUEUE, "desk");
-    usher_close(f->e);
-    usher_close(f->twin);
-    free(f);
-    return 0;
+    return fixture_begin(state, USHER_QUEUE, "desk", NULL);
 }
 
 /* ---- commands in words ------------------------------------------------------------- */
@@ -154,17 +125,8 @@ void command(struct fixture *f, const char *format, ...)
     (void)vsnprintf(line, sizeof line, format, args);
     va_end(args);
     read_line(f, &s, line, room);
-    usher_result_done(&f->r);
-    assert_int_not_equal(usher_operate(f->e, &s.c, &f->r, 1), USHER_UNAVAILABLE);
+    (void)execute(f, &s.c);
     say(&s.c, &f->r, f->said, sizeof f->said);
-    if (f->twin != NULL) {
-        struct usher_result r;
-
-        (void)usher_operate(f->twin, &s.c, &r, 1);
-        if (!queue_replies_equal(s.c.verb, &f->r, &r, stderr))
-            fail_msg("%s: that is what %s and memory answer", line, under_test.name);
-        usher_result_done(&r);
-    }
     if (s.c.verb == USHER_QUEUE_LOGIN && f->r.status == USHER_OK) {
         unsigned i = 0;
 

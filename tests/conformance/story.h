@@ -17,27 +17,9 @@
 
 #include "conformance/fixture.h"
 
-#define MORNING INT64_C(1699956000000) /* 2023-11-14 10:00 UTC */
 #define MINUTE INT64_C(60000)
-#define AGENTS_MAX 64
-
-struct fixture {
-    char url[BACKEND_URL_MAX];
-    struct usher_engine *e, *twin;
-    int64_t now;
-    struct usher_result r; /* the last answer */
-    char said[2048];
-    struct {
-        char name[32];
-        uint64_t login;
-    } agents[AGENTS_MAX];
-    unsigned n_agents;
-};
 
 int queue_set_up(void **state);
-int queue_tear_down(void **state);
-
-struct usher_engine *engine_open(struct fixture *f, const char *url);
 
 /* More of a text. */
 void add(char *to, size_t size, const char *format, ...) __attribute__((format(printf, 3, 4)));

@@ -12,39 +12,12 @@
 #include "core/text.h"
 #include "lib/command_line.h"
 
-#define MORNING INT64_C(1699956000000)
-
-struct fixture {
-    char url[BACKEND_URL_MAX];
-    struct usher_engine *e;
-    int64_t now;
-    struct usher_result r; /* the last answer */
-};
-
 static int set_up(void **state)
 {
-    struct fixture *f = calloc(1, sizeof *f);
-
-    assert_non_null(f);
-    f->now = MORNING;
-    assert_true(under_test.fresh(f->url));
-    f->e = suite_open(f->url, &f->now, NULL);
-    *state = f;
-    return 0;
+    return fixture_begin(state, 0, NULL, NULL);
 }
 
-static int tear_down(void **state)
-{
-    struct fixture *f = *state;
-
-    usher_result_done(&f->r);
-    audit(f->e);
-    usher_close(f->e);
-    free(f);
-    return 0;
-}
-
-TEST_EACH(set_up, tear_down);
+TEST_EACH(set_up, fixture_end);
 
 static void say(struct fixture *f, enum usher_status want, const char *line)
 {
@@ -70,13 +43,6 @@ static size_t notices(struct fixture *f)
 
     usher__changes_of(&f->r, &changes);
     return changes.n;
-}
-
-static void is_text(struct usher_text text, const char *want)
-{
-    assert_int_equal(text.size, strlen(want));
-    if (text.size != 0)
-        assert_memory_equal(text.data, want, text.size);
 }
 
 /* ---- notices ------------------------------------------------------------------------------- */
@@ -396,7 +362,7 @@ TEST(the_end_of_a_hold_reaches_its_holder)
                                         NULL, &watcher),
                      USHER_OK);
     f->now += 1000;
-    other = suite_open(f->url, &f->now, NULL);
+    other = fixture_open(f);
     assert_int_equal(line_execute(other, &r, "number sweep p"), USHER_OK);
     usher_result_done(&r);
     event = usher_collect(f->e, -1);
@@ -516,14 +482,14 @@ TEST(what_has_ended_was_somebodys)
     assert_int_equal(notice(f, 0).verb, USHER_NUMBER_EXPIRE);
     assert_int_equal(notice(f, 0).token, token);
     assert_int_equal(notice(f, 0).until_ms, MORNING + 6000); /* of the rest */
-    is_text(notice(f, 0).subject, "1");
-    is_text(notice(f, 0).owner, "ann");
+    assert_text(notice(f, 0).subject, "1");
+    assert_text(notice(f, 0).owner, "ann");
     assert_int_equal(notice(f, 1).verb, USHER_NUMBER_EXPIRE); /* its rest: nobody's */
-    is_text(notice(f, 1).owner, "");
+    assert_text(notice(f, 1).owner, "");
     assert_int_equal(notice(f, 2).verb, USHER_NUMBER_CALL);
-    is_text(notice(f, 2).owner, "bob");
+    assert_text(notice(f, 2).owner, "bob");
     assert_int_equal(notice(f, 3).verb, USHER_NUMBER_FREE);
-    is_text(notice(f, 3).owner, "bob");
+    assert_text(notice(f, 3).owner, "bob");
 }
 
 TEST(a_change_of_settings_says_which)
@@ -539,14 +505,14 @@ TEST(a_change_of_settings_says_which)
     n = notice(f, 0);
     usher_fields_begin(&fields, &n.data);
     assert_true(usher_fields_next(&fields, &name, &value, &version));
-    is_text(name, "order");
-    is_text(value, "3");
+    assert_text(name, "order");
+    assert_text(value, "3");
     assert_true(usher_fields_next(&fields, &name, &value, &version));
-    is_text(name, "zone");
-    is_text(value, "-60");
+    assert_text(name, "zone");
+    assert_text(value, "-60");
     assert_true(usher_fields_next(&fields, &name, &value, &version));
-    is_text(name, "log");
-    is_text(value, "50");
+    assert_text(name, "log");
+    assert_text(value, "50");
     assert_false(usher_fields_next(&fields, &name, &value, &version));
 }
 
@@ -637,7 +603,7 @@ TEST(who_follows_hears_each_change_once)
     say(f, USHER_OK, "number set p log=20");
     if (!under_test.shared)
         return;
-    other = suite_open(f->url, &f->now, NULL);
+    other = fixture_open(f);
     for (int life = 0; life < 3; life++) { /* it goes on where it was */
         assert_int_equal(usher_watch_events(other, USHER_NUMBER, "p",
                                             USHER_WATCH_SINCE | USHER_WATCH_ALL, heard, NULL,
@@ -691,7 +657,7 @@ static void all_is_heard(struct fixture *f, enum usher_noun noun, const char *sc
     say(f, USHER_OK, *lines++);
     assert_int_equal(usher_watch_events(f->e, noun, scope, flags, 0, NULL, &mine), USHER_OK);
     if (under_test.shared) {
-        other = suite_open(f->url, &f->now, NULL);
+        other = fixture_open(f);
         assert_int_equal(usher_watch_events(other, noun, scope, flags, 0, NULL, &others), USHER_OK);
     }
     for (; *lines != NULL; lines++) {

@@ -10,88 +10,19 @@
 #include "core/verbs.h"
 #include "engine/engine.h"
 #include "lib/calls.h"
-#include "model/compare.h"
 #include "change/work.h"
-
-#define MORNING INT64_C(1699956000000)
-
-struct fixture {
-    char url[BACKEND_URL_MAX];
-    struct usher_engine *e, *twin;
-    int64_t now;
-    struct usher_result r; /* the last answer */
-    char token[32];        /* that of the last call */
-};
 
 static int set_up(void **state)
 {
-    struct fixture *f = calloc(1, sizeof *f);
+    struct fixture *f;
 
-    assert_non_null(f);
-    f->now = MORNING;
-    assert_true(under_test.fresh(f->url));
-    f->e = suite_open(f->url, &f->now, NULL);
+    (void)fixture_begin(state, 0, NULL, NULL);
+    f = *state;
     f->twin = suite_open("memory:", &f->now, NULL);
-    *state = f;
     return 0;
 }
 
-static int tear_down(void **state)
-{
-    struct fixture *f = *state;
-
-    usher_result_done(&f->r);
-    audit(f->e);
-    audit(f->twin);
-    usher_close(f->e);
-    usher_close(f->twin);
-    free(f);
-    return 0;
-}
-
-TEST_EACH(set_up, tear_down);
-
-/* "number call p" here and there. */
-static enum usher_status say(struct fixture *f, const char *line)
-{
-    const struct usher__noun *noun = NULL;
-    const char *verb = strchr(line, ' ') + 1;
-    struct usher_result r;
-    struct said s;
-
-    for (unsigned i = 0; noun == NULL && usher__noun_at(i) != NULL; i++)
-        if (strncmp(line, usher__noun_at(i)->word, (size_t)(verb - line - 1)) == 0)
-            noun = usher__noun_at(i);
-    assert_non_null(noun);
-    said_line(&s, (enum usher_noun)noun->noun, verb);
-    usher_result_done(&f->r);
-    (void)usher_operate(f->e, &s.c, &f->r, 1);
-    (void)usher_operate(f->twin, &s.c, &r, 1);
-    assert_int_equal(r.status, f->r.status);
-    if (noun->noun == USHER_NUMBER)
-        assert_true(replies_equal(s.c.verb, &f->r, &r, stderr));
-    usher_result_done(&r);
-    if (s.c.verb == USHER_NUMBER_CALL)
-        (void)snprintf(f->token, sizeof f->token, "%llu", (unsigned long long)f->r.of.number.token);
-    return f->r.status;
-}
-
-#define SAY(want, line) assert_int_equal(say(f, line), want)
-
-static void said(struct fixture *f, enum usher_status want, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-static void said(struct fixture *f, enum usher_status want, const char *format, ...)
-{
-    char line[512];
-    va_list args;
-
-    va_start(args, format);
-    (void)vsnprintf(line, sizeof line, format, args);
-    va_end(args);
-    if (say(f, line) != want)
-        fail_msg("%s: %s instead of %s (%s)", line, usher_status_word(f->r.status),
-                 usher_status_word(want), f->r.message);
-}
+TEST_EACH(set_up, fixture_end);
 
 static void count_one(void *payload, const struct usher_scope_info *info)
 {
@@ -135,19 +66,19 @@ static int64_t drop(struct fixture *f, enum usher_noun noun, const char *scope,
 /* All kinds of records there are. */
 static void pool(struct fixture *f)
 {
-    SAY(USHER_OK, "number set p daily=1 sticky=60000");
-    SAY(USHER_OK, "number add p 1 group=north");
-    SAY(USHER_OK, "number add p 2 group=north");
-    SAY(USHER_OK, "number add p 3 group=south");
-    SAY(USHER_OK, "number add p 4");
-    SAY(USHER_OK, "number reg p 1");
-    SAY(USHER_OK, "number reg p 2");
-    SAY(USHER_OK, "number reg p 3");
-    SAY(USHER_OK, "number call p sticky=peer node=n1 lease=5000 req=r1");
-    SAY(USHER_OK, "number call p owner=ann");
-    SAY(USHER_OK, "number call p owner=bob number=3");
-    SAY(USHER_OK, "number hangup p 3 rest=1000");
-    SAY(USHER_OK, "number del p 3");
+    expected(f, USHER_OK, "number set p daily=1 sticky=60000");
+    expected(f, USHER_OK, "number add p 1 group=north");
+    expected(f, USHER_OK, "number add p 2 group=north");
+    expected(f, USHER_OK, "number add p 3 group=south");
+    expected(f, USHER_OK, "number add p 4");
+    expected(f, USHER_OK, "number reg p 1");
+    expected(f, USHER_OK, "number reg p 2");
+    expected(f, USHER_OK, "number reg p 3");
+    expected(f, USHER_OK, "number call p sticky=peer node=n1 lease=5000 req=r1");
+    expected(f, USHER_OK, "number call p owner=ann");
+    expected(f, USHER_OK, "number call p owner=bob number=3");
+    expected(f, USHER_OK, "number hangup p 3 rest=1000");
+    expected(f, USHER_OK, "number del p 3");
 }
 
 TEST(of_a_pool_that_was_dropped_nothing_is_left)
@@ -162,18 +93,18 @@ TEST(of_a_pool_that_was_dropped_nothing_is_left)
     assert_int_equal(drop(f, USHER_NUMBER, "p", USHER_OK), 8);
     gone(f, USHER_NUMBER, "p");
     assert_int_equal(drop(f, USHER_NUMBER, "p", USHER_SAME), 0);
-    SAY(USHER_MISSING, "number stats p");
+    expected(f, USHER_MISSING, "number stats p");
     assert_true(f->r.epoch == 0 && f->r.version == 0);
-    SAY(USHER_MISSING, "number hangup p 1");
-    SAY(USHER_EMPTY, "number call p");
-    SAY(USHER_MISSING, "number set p");
+    expected(f, USHER_MISSING, "number hangup p 1");
+    expected(f, USHER_EMPTY, "number call p");
+    expected(f, USHER_MISSING, "number set p");
     gone(f, USHER_NUMBER, "p");
     /* what it had kept is forgotten, its versions are not */
-    SAY(USHER_OK, "number add p 1");
+    expected(f, USHER_OK, "number add p 1");
     assert_int_equal(f->r.version, version + 2);
-    SAY(USHER_OK, "number stats p");
+    expected(f, USHER_OK, "number stats p");
     assert_int_equal(f->r.of.number.of.stats.total, 1);
-    SAY(USHER_OK, "number set p");
+    expected(f, USHER_OK, "number set p");
     assert_int_equal(f->r.of.number.of.settings.daily, 0);
     same_digest(f->e, f->twin, USHER_NUMBER, "p");
     /* and so on */
@@ -186,29 +117,30 @@ TEST(of_a_pool_that_was_dropped_nothing_is_left)
 TEST(a_hold_of_before_is_never_somebody_elses)
 {
     struct fixture *f = *state;
-    char token[32];
+    uint64_t token = 0, own;
 
     for (int i = 0; i < 3; i++) {
-        SAY(USHER_OK, "number add p 1");
-        SAY(USHER_OK, "number reg p 1");
+        expected(f, USHER_OK, "number add p 1");
+        expected(f, USHER_OK, "number reg p 1");
         if (i > 0) {
-            said(f, USHER_REFUSED, "number hangup p 1 token=%s", token);
-            SAY(USHER_OK, "number call p owner=bob req=r");
+            expected(f, USHER_REFUSED, "number hangup p 1 token=%" PRIu64, token);
+            expected(f, USHER_OK, "number call p owner=bob req=r");
             assert_false(f->r.repeated);
-            assert_string_not_equal(f->token, token);
-            said(f, USHER_STALE, "number hangup p 1 token=%s", token);
-            said(f, USHER_STALE, "number renew p 1 token=%s lease=1000", token);
-            SAY(USHER_OK, "number show p 1");
+            assert_true(f->r.of.number.token != token);
+            own = f->r.of.number.token;
+            expected(f, USHER_STALE, "number hangup p 1 token=%" PRIu64, token);
+            expected(f, USHER_STALE, "number renew p 1 token=%" PRIu64 " lease=1000", token);
+            expected(f, USHER_OK, "number show p 1");
             assert_int_equal(f->r.of.number.state, USHER_NUMBER_STATE_BUSY_UP);
-            said(f, USHER_OK, "number hangup p 1 token=%s", f->token);
+            expected(f, USHER_OK, "number hangup p 1 token=%" PRIu64, own);
             (void)drop(f, USHER_NUMBER, "p", USHER_OK);
             continue;
         }
-        SAY(USHER_OK, "number call p owner=ann req=r");
-        memcpy(token, f->token, sizeof token);
+        expected(f, USHER_OK, "number call p owner=ann req=r");
+        token = f->r.of.number.token;
         (void)drop(f, USHER_NUMBER, "p", USHER_OK);
-        said(f, USHER_MISSING, "number hangup p 1 token=%s", token);
-        said(f, USHER_MISSING, "number renew p 1 token=%s", token);
+        expected(f, USHER_MISSING, "number hangup p 1 token=%" PRIu64, token);
+        expected(f, USHER_MISSING, "number renew p 1 token=%" PRIu64, token);
     }
 }
 
@@ -245,9 +177,9 @@ TEST(a_large_pool_goes_in_bounded_steps)
     unsigned steps = 0;
 
     many(f, "p", N);
-    SAY(USHER_STALE, "number drop p if-version=1");
-    SAY(USHER_OK, "number show p n7");
-    SAY(USHER_OK, "number drop p");
+    expected(f, USHER_STALE, "number drop p if-version=1");
+    expected(f, USHER_OK, "number show p n7");
+    expected(f, USHER_OK, "number drop p");
     version = f->r.version;
     for (;; steps++) {
         assert_true(f->r.of.number.count <= USHER__DROP_MAX);
@@ -258,15 +190,15 @@ TEST(a_large_pool_goes_in_bounded_steps)
         assert_int_equal(scopes(f, USHER_NUMBER), 1);
         audit(f->e);
         same_digest(f->e, f->twin, USHER_NUMBER, "p");
-        SAY(USHER_MISSING, "number show p n700");
+        expected(f, USHER_MISSING, "number show p n700");
         assert_true(f->r.epoch == 0 && f->r.version == 0 && f->r.due_ms == USHER_NEVER);
-        SAY(USHER_MISSING, "number hangup p n700 token=7");
-        SAY(USHER_MISSING, "number sweep p");
-        SAY(USHER_EMPTY, "number call p owner=ann req=r");
-        SAY(USHER_MISSING, "number free p all=1");
-        SAY(USHER_MISSING, "number list p");
+        expected(f, USHER_MISSING, "number hangup p n700 token=7");
+        expected(f, USHER_MISSING, "number sweep p");
+        expected(f, USHER_EMPTY, "number call p owner=ann req=r");
+        expected(f, USHER_MISSING, "number free p all=1");
+        expected(f, USHER_MISSING, "number list p");
         assert_int_equal(f->r.of.number.n_rows, 0);
-        said(f, USHER_OK, "number drop p if-version=%llu", (unsigned long long)version);
+        expected(f, USHER_OK, "number drop p if-version=%llu", (unsigned long long)version);
     }
     assert_int_equal(n, N + 2);
     assert_int_equal(steps, 3);
@@ -284,15 +216,15 @@ TEST(a_pool_may_be_made_anew_while_it_is_dropped)
     uint64_t version;
 
     many(f, "p", 1000);
-    SAY(USHER_OK, "number drop p");
+    expected(f, USHER_OK, "number drop p");
     version = f->r.version;
     assert_true(f->r.of.number.more);
-    SAY(USHER_OK, "number add p n1");
+    expected(f, USHER_OK, "number add p n1");
     assert_int_equal(f->r.version, version + 1);
-    SAY(USHER_OK, "number reg p n1");
-    SAY(USHER_OK, "number call p");
-    said(f, USHER_STALE, "number drop p if-version=%llu", (unsigned long long)version);
-    SAY(USHER_OK, "number stats p");
+    expected(f, USHER_OK, "number reg p n1");
+    expected(f, USHER_OK, "number call p");
+    expected(f, USHER_STALE, "number drop p if-version=%llu", (unsigned long long)version);
+    expected(f, USHER_OK, "number stats p");
     assert_int_equal(f->r.of.number.of.stats.total, 1);
     same_digest(f->e, f->twin, USHER_NUMBER, "p");
     /* all in one batch */
@@ -324,12 +256,12 @@ TEST(one_that_is_made_anew_begins_at_its_own_time)
     struct fixture *f = *state;
 
     many(f, "p", 400);
-    said(f, USHER_OK, "number drop p now=%lld", (long long)f->now + 5000);
+    expected(f, USHER_OK, "number drop p now=%lld", (long long)f->now + 5000);
     assert_true(f->r.of.number.more);
-    said(f, USHER_MISSING, "number show p n1 now=%lld", (long long)f->now + 1000);
-    said(f, USHER_OK, "number add p n1 now=%lld", (long long)f->now + 1000);
-    said(f, USHER_OK, "number reg p n1 now=%lld", (long long)f->now + 1000);
-    said(f, USHER_OK, "number call p lease=3000 now=%lld", (long long)f->now + 1000);
+    expected(f, USHER_MISSING, "number show p n1 now=%lld", (long long)f->now + 1000);
+    expected(f, USHER_OK, "number add p n1 now=%lld", (long long)f->now + 1000);
+    expected(f, USHER_OK, "number reg p n1 now=%lld", (long long)f->now + 1000);
+    expected(f, USHER_OK, "number call p lease=3000 now=%lld", (long long)f->now + 1000);
     assert_int_equal(f->r.of.number.until_ms, f->now + 4000);
     same_digest(f->e, f->twin, USHER_NUMBER, "p");
 }
@@ -340,11 +272,11 @@ TEST(whoever_looks_at_what_is_being_dropped_sees_nothing)
     struct fixture *f = *state;
 
     many(f, "p", 1000);
-    SAY(USHER_OK, "number drop p");
+    expected(f, USHER_OK, "number drop p");
     assert_true(f->r.of.number.more);
-    SAY(USHER_MISSING, "number set p");
+    expected(f, USHER_MISSING, "number set p");
     assert_true(f->r.epoch == 0 && f->r.version == 0);
-    SAY(USHER_MISSING, "number stats p");
+    expected(f, USHER_MISSING, "number stats p");
     audit(f->e);
 }
 
@@ -370,13 +302,13 @@ TEST(a_watcher_hears_of_one_change)
     struct heard heard = { 0 };
 
     many(f, "p", 600);
-    SAY(USHER_OK, "number reg p n1");
-    SAY(USHER_OK, "number call p owner=ann lease=1000");
+    expected(f, USHER_OK, "number reg p n1");
+    expected(f, USHER_OK, "number call p owner=ann lease=1000");
     assert_int_equal(usher_watch(f->e, USHER_NUMBER, "p", hear, &heard, &watch), USHER_OK);
     f->now += 2000; /* nothing that is due is told any more */
     (void)drop(f, USHER_NUMBER, "p", USHER_OK);
     assert_true(heard.n == 1 && heard.drops == 1);
-    SAY(USHER_OK, "number add p n1");
+    expected(f, USHER_OK, "number add p n1");
     assert_int_equal(heard.n, 2);
     usher_unwatch(f->e, watch);
 }
@@ -385,13 +317,13 @@ TEST(a_request_id_goes_with_its_pool)
 {
     struct fixture *f = *state;
 
-    SAY(USHER_OK, "number add p 1 req=a");
-    SAY(USHER_INVALID, "number drop p req=a");
-    SAY(USHER_OK, "number drop p req=b");
-    SAY(USHER_SAME, "number drop p req=b");
-    SAY(USHER_OK, "number add p 1 req=b");
+    expected(f, USHER_OK, "number add p 1 req=a");
+    expected(f, USHER_INVALID, "number drop p req=a");
+    expected(f, USHER_OK, "number drop p req=b");
+    expected(f, USHER_SAME, "number drop p req=b");
+    expected(f, USHER_OK, "number add p 1 req=b");
     assert_false(f->r.repeated);
-    SAY(USHER_OK, "number add p 1 req=b");
+    expected(f, USHER_OK, "number add p 1 req=b");
     assert_true(f->r.repeated);
 }
 
@@ -412,7 +344,7 @@ static void *drop_it(void *payload)
 TEST(two_may_drop_it_at_once)
 {
     struct fixture *f = *state;
-    struct usher_engine *other = under_test.shared ? suite_open(f->url, &f->now, NULL) : f->e;
+    struct usher_engine *other = under_test.shared ? fixture_open(f) : f->e;
     struct dropper d[2] = { { .e = f->e }, { .e = other } };
     pthread_t thread[2];
 
@@ -434,28 +366,28 @@ TEST(a_queue_goes_with_all_who_are_in_it)
     struct fixture *f = *state;
     char room[USHER_QUEUE_ROOM_MAX];
 
-    SAY(USHER_OK, "queue set q grace=60000 maxwait=1000000");
-    SAY(USHER_OK, "queue login q ann lanes=a,b capacity=2");
-    SAY(USHER_OK, "queue login q bob lanes=a");
-    SAY(USHER_OK, "queue apply q u1 lane=a req=r");
+    expected(f, USHER_OK, "queue set q grace=60000 maxwait=1000000");
+    expected(f, USHER_OK, "queue login q ann lanes=a,b capacity=2");
+    expected(f, USHER_OK, "queue login q bob lanes=a");
+    expected(f, USHER_OK, "queue apply q u1 lane=a req=r");
     assert_int_equal(f->r.of.queue.place, USHER_QUEUE_PLACE_ROOM);
     (void)usher_queue_room_name(room, f->r.epoch, f->r.of.queue.login, f->r.of.queue.no);
     for (char name = 'a'; name < 'i'; name++)
-        said(f, USHER_OK, "queue apply q w%c lane=%c", name, name < 'e' ? 'a' : 'b');
-    SAY(USHER_OK, "queue leave q u1");
-    SAY(USHER_OK, "queue pause q bob");
+        expected(f, USHER_OK, "queue apply q w%c lane=%c", name, name < 'e' ? 'a' : 'b');
+    expected(f, USHER_OK, "queue leave q u1");
+    expected(f, USHER_OK, "queue pause q bob");
     f->now += 14000;
-    SAY(USHER_OK, "queue alive q agent=ann");
+    expected(f, USHER_OK, "queue alive q agent=ann");
     f->now += 2000; /* bob is absent, who waited is away */
-    SAY(USHER_OK, "queue stats q");
+    expected(f, USHER_OK, "queue stats q");
     assert_true(drop(f, USHER_QUEUE, "q", USHER_OK) > 12);
     gone(f, USHER_QUEUE, "q");
-    SAY(USHER_MISSING, "queue where q wa");
-    SAY(USHER_MISSING, "queue stats q");
-    SAY(USHER_OK, "queue login q ann");
-    SAY(USHER_OK, "queue apply q u1");
-    said(f, USHER_MISSING, "queue finish q %s", room);
-    SAY(USHER_OK, "queue where q u1");
+    expected(f, USHER_MISSING, "queue where q wa");
+    expected(f, USHER_MISSING, "queue stats q");
+    expected(f, USHER_OK, "queue login q ann");
+    expected(f, USHER_OK, "queue apply q u1");
+    expected(f, USHER_MISSING, "queue finish q %s", room);
+    expected(f, USHER_OK, "queue where q u1");
     assert_int_equal(f->r.of.queue.place, USHER_QUEUE_PLACE_ROOM);
     same_digest(f->e, f->twin, USHER_QUEUE, "q");
 }
@@ -464,17 +396,18 @@ TEST(visits_that_wait_for_the_history_are_not_lost_with_a_queue)
 {
     struct fixture *f = *state;
 
-    SAY(USHER_OK, "queue set q archive=10");
-    SAY(USHER_OK, "queue login q ann");
-    SAY(USHER_OK, "queue apply q u1");
-    SAY(USHER_OK, "queue leave q u1");
+    expected(f, USHER_OK, "queue set q archive=10");
+    expected(f, USHER_OK, "queue login q ann");
+    expected(f, USHER_OK, "queue apply q u1");
+    expected(f, USHER_OK, "queue leave q u1");
     (void)drop(f, USHER_QUEUE, "q", USHER_REFUSED);
     assert_non_null(strstr(usher_message(), "drain"));
-    SAY(USHER_REFUSED, "queue drop q");
+    expected(f, USHER_REFUSED, "queue drop q");
     assert_int_equal(f->r.of.queue.why, USHER_QUEUE_WHY_HISTORY);
-    SAY(USHER_OK, "queue drain q");
+    expected(f, USHER_OK, "queue drain q");
     assert_int_equal(f->r.of.queue.n_rows, 1);
-    said(f, USHER_OK, "queue drain q token=%llu", (unsigned long long)f->r.of.queue.rows->version);
+    expected(f, USHER_OK, "queue drain q token=%llu",
+             (unsigned long long)f->r.of.queue.rows->version);
     (void)drop(f, USHER_QUEUE, "q", USHER_OK);
     gone(f, USHER_QUEUE, "q");
 }
@@ -486,24 +419,25 @@ TEST(rooms_rules_and_dispensers_go_as_they_always_did)
     assert_int_equal(ask_room_open(f->e, "r", NULL), USHER_OK);
     assert_int_equal(ask_room_open(f->twin, "r", NULL), USHER_OK);
     for (int i = 0; i < 60; i++)
-        said(f, USHER_OK, "room join r m%d", i);
+        expected(f, USHER_OK, "room join r m%d", i);
     assert_true(drop(f, USHER_ROOM, "r", USHER_OK) > 60);
     gone(f, USHER_ROOM, "r");
     (void)drop(f, USHER_ROOM, "r", USHER_SAME);
 
-    SAY(USHER_OK, "serial rule s mode=gapfree");
-    SAY(USHER_OK, "serial reserve s owner=ann");
+    expected(f, USHER_OK, "serial rule s mode=gapfree");
+    expected(f, USHER_OK, "serial reserve s owner=ann");
     (void)drop(f, USHER_SERIAL, "s", USHER_REFUSED);
     assert_non_null(strstr(usher_message(), "held"));
-    said(f, USHER_OK, "serial confirm s 1 token=%llu", (unsigned long long)f->r.of.serial.token);
+    expected(f, USHER_OK, "serial confirm s 1 token=%llu",
+             (unsigned long long)f->r.of.serial.token);
     assert_int_equal(drop(f, USHER_SERIAL, "s", USHER_OK), 1);
     assert_int_equal(scopes(f, USHER_SERIAL), 0);
     (void)drop(f, USHER_SERIAL, "s", USHER_SAME);
-    SAY(USHER_OK, "serial rule s mode=gapfree");
-    SAY(USHER_OK, "serial reserve s owner=ann");
+    expected(f, USHER_OK, "serial rule s mode=gapfree");
+    expected(f, USHER_OK, "serial reserve s owner=ann");
     assert_int_equal(f->r.of.serial.cur, 2);
 
-    SAY(USHER_OK, "id create d");
+    expected(f, USHER_OK, "id create d");
     assert_int_equal(drop(f, USHER_ID, "d", USHER_OK), 1);
     assert_int_equal(scopes(f, USHER_ID), 0);
     (void)drop(f, USHER_ID, "d", USHER_SAME);
@@ -562,7 +496,7 @@ TEST(a_command_for_another_version_changes_nothing)
     char digest[2][33];
 
     for (size_t i = 0; i < sizeof before / sizeof *before; i++)
-        said(f, USHER_OK, "%s", before[i]);
+        expected(f, USHER_OK, "%s", before[i]);
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
         enum usher_noun noun = lines[i][0] == 'n'   ? USHER_NUMBER
                                : lines[i][0] == 'q' ? USHER_QUEUE
@@ -570,25 +504,25 @@ TEST(a_command_for_another_version_changes_nothing)
                                                     : USHER_ID;
 
         assert_int_equal(usher_digest(f->e, noun, "s", digest[0]), USHER_OK);
-        said(f, USHER_STALE, "%s if-version=1", lines[i]);
+        expected(f, USHER_STALE, "%s if-version=1", lines[i]);
         assert_true(f->r.version > 1 && f->r.epoch != 0);
         assert_int_equal(usher_digest(f->e, noun, "s", digest[1]), USHER_OK);
         assert_string_equal(digest[0], digest[1]);
     }
-    said(f, USHER_OK, "number add s 2 if-version=2");
-    said(f, USHER_STALE, "number add s 3 if-version=2");
+    expected(f, USHER_OK, "number add s 2 if-version=2");
+    expected(f, USHER_STALE, "number add s 3 if-version=2");
     /* what is not there is not made, and a repeat gets its answer */
-    said(f, USHER_MISSING, "number add t 1 if-version=1");
-    said(f, USHER_MISSING, "queue login t ann if-version=1");
-    said(f, USHER_MISSING, "id create t if-version=1");
-    said(f, USHER_MISSING, "serial rule t width=4 if-version=1");
-    said(f, USHER_MISSING, "room open t if-version=1 epoch=0000000000000001");
-    said(f, USHER_OK, "number add s 3 if-version=3 req=r");
-    said(f, USHER_OK, "number add s 3 if-version=3 req=r");
+    expected(f, USHER_MISSING, "number add t 1 if-version=1");
+    expected(f, USHER_MISSING, "queue login t ann if-version=1");
+    expected(f, USHER_MISSING, "id create t if-version=1");
+    expected(f, USHER_MISSING, "serial rule t width=4 if-version=1");
+    expected(f, USHER_MISSING, "room open t if-version=1 epoch=0000000000000001");
+    expected(f, USHER_OK, "number add s 3 if-version=3 req=r");
+    expected(f, USHER_OK, "number add s 3 if-version=3 req=r");
     assert_true(f->r.repeated && f->r.version == 4);
     /* what is due comes first, and is a change */
-    said(f, USHER_OK, "number call s owner=ann lease=1000 if-version=4");
+    expected(f, USHER_OK, "number call s owner=ann lease=1000 if-version=4");
     f->now += 2000;
-    said(f, USHER_STALE, "number add s 4 if-version=5");
+    expected(f, USHER_STALE, "number add s 4 if-version=5");
     assert_int_equal(f->r.version, 6);
 }

@@ -15,8 +15,7 @@
 #include "lib/fake_authority.h"
 #include "lib/util.h"
 
-/* 2023-12-28 10:00 UTC */
-#define MORNING (INT64_C(1703721600000) + INT64_C(36000000))
+#define CHRISTMAS INT64_C(1703757600000) /* 2023-12-28 10:00 UTC */
 #define HOUR INT64_C(3600000)
 #define SEEN (1u << 20)
 
@@ -26,7 +25,7 @@ struct seen {
     size_t n;
 };
 
-struct fixture {
+struct granted {
     char url[BACKEND_URL_MAX];
     struct usher_engine *e;
     struct notary notary;
@@ -41,13 +40,13 @@ struct fixture {
     int64_t max;  /* of the last answer */
 };
 
-static unsigned below(struct fixture *f, unsigned n)
+static unsigned below(struct granted *f, unsigned n)
 {
     f->seed = f->seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
     return (unsigned)(f->seed >> 33) % n;
 }
 
-static void engine_open(struct fixture *f)
+static void engine_open(struct granted *f)
 {
     struct usher_options opt = USHER_OPTIONS_INIT;
 
@@ -58,12 +57,12 @@ static void engine_open(struct fixture *f)
 
 static int set_up(void **state)
 {
-    struct fixture *f = calloc(1, sizeof *f);
+    struct granted *f = calloc(1, sizeof *f);
 
     assert_non_null(f);
     f->seen = calloc(1, sizeof *f->seen);
     assert_non_null(f->seen);
-    f->now = MORNING;
+    f->now = CHRISTMAS;
     notary_init(&f->notary);
     assert_true(under_test.fresh(f->url));
     *state = f;
@@ -72,7 +71,7 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-    struct fixture *f = *state;
+    struct granted *f = *state;
 
     usher_result_done(&f->r);
     usher_close(f->e);
@@ -83,7 +82,7 @@ static int tear_down(void **state)
 }
 
 /* False: it was there. */
-static bool note(struct fixture *f, const char *rule, const char *text)
+static bool note(struct granted *f, const char *rule, const char *text)
 {
     uint64_t print = 1469598103934665603u;
 
@@ -106,7 +105,7 @@ static bool note(struct fixture *f, const char *rule, const char *text)
     }
 }
 
-static enum usher_status execute(struct fixture *f, enum usher_noun noun, const char *line)
+static enum usher_status run_line(struct granted *f, enum usher_noun noun, const char *line)
 {
     struct said s;
 
@@ -116,7 +115,7 @@ static enum usher_status execute(struct fixture *f, enum usher_noun noun, const 
     return f->r.status;
 }
 
-static void took(struct fixture *f, const char *rule, const char *line)
+static void took(struct granted *f, const char *rule, const char *line)
 {
     char text[USHER_SERIAL_TEXT_MAX + 1];
 
@@ -127,7 +126,7 @@ static void took(struct fixture *f, const char *rule, const char *line)
     }
 }
 
-static void serial_step(struct fixture *f, char line[512])
+static void serial_step(struct granted *f, char line[512])
 {
     /* base, step and the like stay, dates tell their days, and zones stay: so texts are unique */
     static const char *const changes[] = {
@@ -184,7 +183,7 @@ static void serial_step(struct fixture *f, char line[512])
                        req);
         break;
     }
-    status = execute(f, USHER_SERIAL, line);
+    status = run_line(f, USHER_SERIAL, line);
     if (status < USHER_INVALID)
         f->max = f->r.of.serial.cur;
     if (status != USHER_OK)
@@ -201,7 +200,7 @@ static void serial_step(struct fixture *f, char line[512])
     }
 }
 
-static void id_step(struct fixture *f, char line[512])
+static void id_step(struct granted *f, char line[512])
 {
     static const char *const names[] = { "a", "b" };
     const char *name = names[below(f, 2)];
@@ -228,7 +227,7 @@ static void id_step(struct fixture *f, char line[512])
         (void)snprintf(line, 512, "next %s n=%u", name, 1 + below(f, 20));
         break;
     }
-    status = execute(f, USHER_ID, line);
+    status = run_line(f, USHER_ID, line);
     if (status == USHER_OK && strncmp(line, "next", 4) == 0)
         for (int64_t i = 0; i < f->r.of.id.n; i++) {
             char text[32];
@@ -241,7 +240,7 @@ static void id_step(struct fixture *f, char line[512])
 
 TEST_WITH(nothing_comes_twice_whatever_is_lost, set_up, tear_down)
 {
-    struct fixture *f = *state;
+    struct granted *f = *state;
     uint64_t seed = number_from("USHER_SEED", share_long() ? (uint64_t)time(NULL) : 11);
     /* each takes milliseconds: not as many as of others in check-long */
     uint64_t steps =
@@ -280,8 +279,8 @@ TEST_WITH(nothing_comes_twice_whatever_is_lost, set_up, tear_down)
         }
         if (!f->away && !met) { /* what was changed meanwhile it hears of with the next use */
             met = true;
-            (void)execute(f, USHER_ID, "next a");
-            (void)execute(f, USHER_ID, "next b");
+            (void)run_line(f, USHER_ID, "next a");
+            (void)run_line(f, USHER_ID, "next b");
         }
         if (below(f, 4) == 0)
             id_step(f, line);

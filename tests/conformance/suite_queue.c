@@ -12,13 +12,12 @@
 #include <usher/store/history.h>
 
 #include "lib/calls.h"
-#include "model/compare.h"
 
 /* ---- the seed ------------------------------------------------------------------------ */
 
 /* clang-format off */
 
-TEST_EACH(queue_set_up, queue_tear_down);
+TEST_EACH(queue_set_up, fixture_end);
 
 TEST(the_story_of_one_agent)
 {
@@ -1025,8 +1024,7 @@ TEST(a_store_with_a_history_tells_of_all_visits)
 {
     struct fixture *f = *state;
 
-    usher_close(f->twin);
-    f->twin = NULL;
+    no_twin(f);
     STORY(f,
         { "history", "missing" }, { "set ttl=0 history=2", "ok" }, { "login ann", "ok idle" },
         { "history", "ok" }, { "apply a", "ok room ann" }, { "leave a", "ok a ann" },
@@ -1314,75 +1312,27 @@ TEST(what_is_due_is_done_in_bounded_steps)
           { "sweep", "same 0" });
 }
 
-TEST(the_typed_functions_say_the_same)
+TEST(one_user_is_offered_refused_moved_and_swept)
 {
     struct fixture *f = *state;
-    struct usher_queue_result_settings set;
-    struct ask_queue_apply_options opt = ASK_QUEUE_APPLY_OPTIONS_INIT;
-    struct usher_queue_result_statistics stats;
-    struct ask_queue_seat seat;
-    struct usher_result r;
-    uint64_t login = 0, n = 0;
-    char room[USHER_QUEUE_ROOM_MAX];
 
-    usher_close(f->twin);
-    f->twin = NULL;
-    memset(&set, 0, sizeof set);
-    assert_int_equal(ask_queue_set(f->e, "desk", 0, &set), USHER_MISSING);
-    set.offer_ms = 5000;
-    assert_int_equal(ask_queue_set(f->e, "desk", USHER_GIVEN_QUEUE_OFFER, &set), USHER_OK);
-    assert_int_equal(set.ttl_ms, 15000);
-    assert_int_equal(ask_queue_apply(f->e, "desk", "a", NULL, &seat), USHER_EMPTY);
-    assert_non_null(strstr(usher_message(), "no-agent"));
-    assert_int_equal(ask_queue_login(f->e, "desk", "ann", 0, NULL, 0, &login), USHER_OK);
-    assert_int_equal(ask_queue_login(f->e, "desk", "ann", 1, "*", 0, NULL), USHER_SAME);
-    opt.lane = "vip";
-    opt.priority = 3;
-    assert_int_equal(ask_queue_apply(f->e, "desk", "a", &opt, &seat), USHER_OK);
-    assert_int_equal(seat.place, USHER_QUEUE_PLACE_OFFER);
-    assert_string_equal(seat.agent, "ann");
-    assert_int_equal(seat.until_ms, f->now + 5000);
-    assert_string_equal(seat.room, usher_queue_room_name(room, seat.epoch, login, 1));
-    opt.lane = NULL;
-    opt.priority = 10;
-    assert_int_equal(ask_queue_apply(f->e, "desk", "b", &opt, &seat), USHER_OK);
-    assert_int_equal(seat.place, USHER_QUEUE_PLACE_QUEUE);
-    assert_int_equal(seat.index, 0);
-    assert_int_equal(ask_queue_reject(f->e, "desk", "ann", "a"), USHER_OK);
-    assert_int_equal(ask_queue_accept(f->e, "desk", "ann", "a"), USHER_REFUSED);
-    assert_int_equal(ask_queue_accept(f->e, "desk", "ann", "b"), USHER_OK);
-    assert_int_equal(ask_queue_room(f->e, "desk", "ann", &r), USHER_OK);
-    assert_int_equal(r.of.queue.n_rows, 1);
-    usher_result_done(&r);
-    assert_int_equal(ask_queue_agent_alive(f->e, "desk", "ann", NULL), USHER_OK);
-    assert_int_equal(ask_queue_user_alive(f->e, "desk", "a", &seat), USHER_OK);
-    assert_int_equal(ask_queue_where(f->e, "desk", "nobody", &seat), USHER_MISSING);
-    assert_int_equal(ask_queue_move(f->e, "desk", "a", NULL, 9, -1, &seat), USHER_OK);
-    assert_int_equal(ask_queue_list(f->e, "desk", "vip", -1, NULL, 0, &r), USHER_OK);
-    assert_int_equal(r.of.queue.n_rows, 1);
-    assert_int_equal(r.of.queue.rows[0].priority, 9);
-    usher_result_done(&r);
-    assert_int_equal(ask_queue_agents(f->e, "desk", NULL, 5, &r), USHER_OK);
-    assert_int_equal(r.of.queue.n_rows, 1);
-    usher_result_done(&r);
-    assert_int_equal(ask_queue_finish(f->e, "desk", room, "a", 0), USHER_STALE);
-    assert_int_equal(ask_queue_finish(f->e, "desk", room, "b", 0), USHER_OK);
-    assert_int_equal(ask_queue_pull(f->e, "desk", "ann", NULL), USHER_REFUSED); /* has a again */
-    assert_int_equal(ask_queue_match(f->e, "desk", NULL), USHER_SAME);
-    assert_int_equal(ask_queue_leave(f->e, "desk", "a"), USHER_OK);
-    assert_int_equal(ask_queue_history(f->e, "desk", NULL, NULL, 0, &r), USHER_OK);
-    assert_int_equal(r.of.queue.n_rows, 2);
-    usher_result_done(&r);
-    assert_int_equal(ask_queue_stats(f->e, "desk", NULL, &stats), USHER_OK);
-    assert_int_equal(stats.idle, 1);
-    assert_int_equal(ask_queue_pause(f->e, "desk", "ann"), USHER_OK);
-    assert_int_equal(ask_queue_ready(f->e, "desk", "ann"), USHER_OK);
-    assert_int_equal(ask_queue_free(f->e, "desk", "ann", &n), USHER_SAME);
-    f->now += MINUTE;
-    assert_int_equal(ask_queue_sweep(f->e, "desk", &n), USHER_OK);
-    assert_int_equal(n, 1);
-    assert_int_equal(ask_queue_logout(f->e, "desk", "ann"), USHER_SAME);
-    assert_int_equal(ask_queue_apply(f->e, "desk", "a", NULL, NULL), USHER_INVALID);
+    STORY(f, { "set", "missing" }, { "set offer=5000", "ok" }, { "apply a", "empty" });
+    assert_int_equal(f->r.of.queue.why, USHER_QUEUE_WHY_NO_AGENT);
+    STORY(f, { "login ann", "ok idle" }, { "login ann lanes=*", "same idle" },
+          { "apply a lane=vip priority=3", "ok offer ann" });
+    assert_int_equal(f->r.of.queue.until_ms, f->now + 5000);
+    STORY(f, { "apply b priority=10", "ok queue 0" }, { "reject ann a", "ok a ann" },
+          { "accept ann a", "refused a ann" }, { "accept ann b", "ok b ann" },
+          { "room ann", "ok busy b" }, { "alive agent=ann", "ok busy b" },
+          { "alive user=a", "ok queue 0" }, { "where nobody", "missing" },
+          { "move a priority=9", "ok queue 0" }, { "list lane=vip", "ok a" });
+    assert_int_equal(f->r.of.queue.rows[0].priority, 9);
+    STORY(f, { "agents max=5", "ok ann:busy" }, { "finish ann.1 user=a", "stale b ann" },
+          { "finish ann.1 user=b", "ok b ann" }, { "pull ann", "refused" }, { "match", "same" },
+          { "leave a", "ok a ann" }, { "history", "ok a:left b:seated" }, { "stats", "ok" });
+    assert_int_equal(f->r.of.queue.of.stats.idle, 1);
+    STORY(f, { "pause ann", "ok paused" }, { "ready ann", "ok idle" }, { "free ann", "same idle" },
+          { "+60000", 0 }, { "sweep", "ok 1" }, { "logout ann", "same gone" });
 }
 
 /* ---- threads, opening again ---------------------------------------------------------- */
@@ -1425,8 +1375,7 @@ TEST(threads_are_served_one_by_one)
     pthread_t ids[THREADS];
     struct usher_queue_result_statistics stats;
 
-    usher_close(f->twin);
-    f->twin = NULL;
+    no_twin(f);
     STORY(f, { "set ttl=0", "ok" }, { "login ann", "ok idle" }, { "login bob", "ok idle" });
     for (int i = 0; i < THREADS; i++) {
         threads[i] = (struct thread){ f, i, 0, 0 };
@@ -1450,7 +1399,7 @@ TEST_NEEDS(pause_wrap_up_and_places_are_there_after_opening_again, NEEDS_DURABLE
           { "apply b", "ok queue 0" }, { "apply c priority=1", "ok queue 0" },
           { "finish ann.1", "ok a ann" });
     suite_close(&f->e);
-    f->e = engine_open(f, f->url);
+    f->e = fixture_open(f);
     STORY(f, { "agents", "ok ann:wrapup bob:paused" }, { "list", "ok c b" }, { "+60000", 0 },
           { "where c", "ok room ann" }, { "ready bob", "ok busy" }, { "where b", "ok room bob" });
 }
@@ -1461,7 +1410,7 @@ TEST_NEEDS(a_restart_frees_nobody_who_is_in_a_room, NEEDS_DURABLE)
 
     STORY(f, { "login ann", "ok idle" }, { "apply a", "ok room ann" });
     suite_close(&f->e);
-    f->e = engine_open(f, f->url);
+    f->e = fixture_open(f);
     STORY(f, { "login ann", "same busy" }, { "room ann", "ok busy a" }, { "apply b", "ok queue 0" },
           { "finish ann.1", "ok a ann" }, { "where b", "ok room ann" });
 }
@@ -1478,7 +1427,7 @@ TEST_NEEDS(figures_and_counts_are_not_doubled_by_opening_again, NEEDS_DURABLE)
     before = f->r.of.queue.of.stats;
     for (int i = 0; i < 3; i++) {
         suite_close(&f->e);
-        f->e = engine_open(f, f->url);
+        f->e = fixture_open(f);
     }
     STORY(f, { "stats", "ok" });
     assert_memory_equal(&f->r.of.queue.of.stats, &before, sizeof before);
@@ -1489,7 +1438,7 @@ TEST_NEEDS(figures_and_counts_are_not_doubled_by_opening_again, NEEDS_DURABLE)
 TEST_NEEDS(an_agent_of_one_engine_serves_the_users_of_another, NEEDS_SHARED)
 {
     struct fixture *f = *state;
-    struct usher_engine *mine = f->e, *other = engine_open(f, f->url);
+    struct usher_engine *mine = f->e, *other = fixture_open(f);
 
     STORY(f, { "set wrapup=5000", "ok" }, { "login ann", "ok idle" });
     f->e = other;
@@ -1608,8 +1557,7 @@ static void with_history(struct fixture *f, struct kept *k)
 {
     struct usher_options opt = USHER_OPTIONS_INIT;
 
-    usher_close(f->twin);
-    f->twin = NULL;
+    no_twin(f);
     suite_close(&f->e);
     opt.history = &k->base;
     f->e = suite_open(f->url, &f->now, &opt);
@@ -1675,7 +1623,7 @@ TEST(a_history_has_each_visit_once_whatever_fails)
     assert_string_equal(k.visits[5].user, "f");
     assert_string_equal(k.visits[5].agent, "ann");
     assert_string_equal(k.visits[5].queue, "desk");
-    f->e = engine_open(f, f->url);
+    f->e = fixture_open(f);
 }
 
 TEST(a_user_is_not_refused_for_visits_that_a_history_would_take)
@@ -1701,7 +1649,7 @@ TEST(a_user_is_not_refused_for_visits_that_a_history_would_take)
     assert_int_equal(ask_queue_drain(f->e, "desk", NULL), USHER_OK);
     STORY(f, { "apply b", "ok room ann" });
     suite_close(&f->e);
-    f->e = engine_open(f, f->url);
+    f->e = fixture_open(f);
     assert_true(k.n >= 10 && k.n <= 11);
 }
 
@@ -1714,7 +1662,7 @@ TEST_NEEDS(engines_share_a_history, NEEDS_SHARED)
 
     kept_init(&k);
     with_history(f, &k);
-    plain = engine_open(f, f->url);
+    plain = fixture_open(f);
     STORY(f, { "set ttl=0 history=0", "ok" }, { "login ann", "ok idle" });
     for (int i = 0; i < 5; i++) { /* who has no history drops none */
         assert_int_equal(ask_queue_apply(plain, "desk", "a", NULL, &seat), USHER_OK);
@@ -1726,5 +1674,5 @@ TEST_NEEDS(engines_share_a_history, NEEDS_SHARED)
     assert_int_equal(k.n, 5);
     usher_close(plain);
     suite_close(&f->e);
-    f->e = engine_open(f, f->url);
+    f->e = fixture_open(f);
 }

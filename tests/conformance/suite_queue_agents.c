@@ -12,7 +12,7 @@
 
 /* ---- refusals ------------------------------------------------------------------------ */
 
-TEST_EACH(queue_set_up, queue_tear_down);
+TEST_EACH(queue_set_up, fixture_end);
 
 TEST(a_user_whom_all_have_refused_is_offered_to_them_again)
 {

@@ -7,8 +7,6 @@
 
 #include "conformance/story.h"
 
-#include "model/compare.h"
-
 static void says(struct fixture *f, const char *want, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
@@ -44,7 +42,7 @@ static uint64_t visit_token(const struct fixture *f)
 
 /* ---- agents -------------------------------------------------------------------------- */
 
-TEST_EACH(queue_set_up, queue_tear_down);
+TEST_EACH(queue_set_up, fixture_end);
 
 TEST(a_session_that_was_replaced_changes_nothing)
 {
@@ -379,7 +377,7 @@ TEST(a_session_is_there_after_opening_again)
     two = login_token(f);
     if (under_test.durable) {
         suite_close(&f->e);
-        f->e = engine_open(f, f->url);
+        f->e = fixture_open(f);
     }
     STORY(f, { "apply v lane=b", "ok room ann" }, { "room ann", "ok busy u v -" },
           { "login ann session=two", "same busy" });

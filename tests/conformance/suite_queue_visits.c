@@ -62,7 +62,7 @@ static void adds_up(struct fixture *f)
 
 /* ---- stays --------------------------------------------------------------------------- */
 
-TEST_EACH(queue_set_up, queue_tear_down);
+TEST_EACH(queue_set_up, fixture_end);
 
 TEST(an_hour_of_talk_is_told_of_when_the_agent_is_lost)
 {
@@ -542,8 +542,7 @@ TEST(reads_of_a_batch_of_applies_wait_for_their_turn)
     struct fixture *f = *state;
 
     silent_users(f, 150);
-    usher_close(f->twin);
-    f->twin = NULL;
+    no_twin(f);
     in_order(f->e, USHER_QUEUE, lines, sizeof lines / sizeof *lines);
 }
 
@@ -552,7 +551,7 @@ TEST(commands_of_a_call_share_one_portion_of_deadlines)
     struct fixture *f = *state;
 
     silent_users(f, 330);
-    in_portions(f->e, f->twin, f->now, USHER_QUEUE, "apply desk new%u", 256, USHER_OK, 64, 0);
+    in_portions(f, "apply desk new%u", 256, USHER_OK, 64, 0);
     STORY(f, { "stats", "ok" });
     assert_int_equal(f->r.of.queue.of.stats.abandoned_today, 330);
 }
@@ -706,8 +705,7 @@ TEST(no_two_rooms_of_a_store_have_one_name)
     struct fixture *f = *state;
     struct ask_queue_seat one, two;
 
-    usher_close(f->twin);
-    f->twin = NULL;
+    no_twin(f);
     assert_int_equal(ask_queue_login(f->e, "desk", "ann", 1, NULL, 0, NULL), USHER_OK);
     assert_int_equal(ask_queue_login(f->e, "other", "ann", 1, NULL, 0, NULL), USHER_OK);
     assert_int_equal(ask_queue_apply(f->e, "desk", "bob", NULL, &one), USHER_OK);

@@ -18,22 +18,10 @@
 #include "core/verbs.h"
 #include "nouns/room/room_directory.h"
 #include "lib/calls.h"
-#include "lib/util.h"
+#include "model/compare.h"
 #include "change/request_cache.h"
 
-#define MORNING INT64_C(1700000000000)
-
 /* ---- the fixture ------------------------------------------------------------------- */
-
-struct fixture {
-    char url[BACKEND_URL_MAX];
-    struct usher_engine *e;
-    struct usher_engine *twin; /* NULL: not any more */
-    int64_t now;
-    int64_t bytes; /* allocated by the engine under test */
-    struct usher_allocator alloc;
-    struct usher_result r; /* the last answer */
-};
 
 static void *count_bytes(void *payload, void *p, size_t old, size_t size)
 {
@@ -62,159 +50,24 @@ static struct usher_engine *engine_open(struct fixture *f, const char *url, bool
 
 static int set_up(void **state)
 {
-    struct fixture *f = calloc(1, sizeof *f);
+    struct fixture *f;
 
-    assert_non_null(f);
-    f->now = MORNING;
+    (void)fixture_begin(state, USHER_ROOM, "r", NULL);
+    f = *state;
     f->alloc.resize = count_bytes;
     f->alloc.payload = &f->bytes;
-    assert_true(under_test.fresh(f->url));
+    suite_close(&f->e);
     f->e = engine_open(f, f->url, true);
-    f->twin = engine_open(f, "memory:", false);
-    *state = f;
     return 0;
 }
 
-/* All that is stored of @room, and what is seen of it, are the same here and there. */
-static void digests(struct fixture *f, const char *room)
-{
-    char here[33], there[33];
-    uint64_t version[2] = { 0, 0 };
-    enum usher_status status;
-
-    if (f->twin == NULL)
-        return;
-    same_digest(f->e, f->twin, USHER_ROOM, room);
-    status = usher_room_digest(f->e, room, NULL, &version[0], here);
-    assert_true(status == USHER_OK || status == USHER_MISSING);
-    assert_int_equal(usher_room_digest(f->twin, room, NULL, &version[1], there), status);
-    assert_true(version[0] == version[1]);
-    assert_string_equal(here, there);
-}
-
-static int tear_down(void **state)
-{
-    struct fixture *f = *state;
-
-    usher_result_done(&f->r);
-    audit(f->e);
-    digests(f, "r");
-    usher_close(f->e);
-    usher_close(f->twin);
-    free(f);
-    return 0;
-}
-
-TEST_EACH(set_up, tear_down);
-
-/* ---- commands in words ------------------------------------------------------------- */
-
-/* An answer as bytes, all but the epoch and the message. */
-static size_t answer_bytes(const struct usher_operation *c, const struct usher_result *r,
-                           unsigned char **ret)
-{
-    const struct usher__noun *noun = usher__noun(USHER_ROOM);
-    struct usher__packer p = { NULL, 0, 0 };
-
-    for (int pass = 0; pass < 2; pass++) {
-        p.size = p.n;
-        p.to = *ret = pass == 0 ? NULL : malloc(p.n);
-        p.n = 0;
-        usher__pack_uint(&p, (unsigned)r->status);
-        usher__pack_uint(&p, r->repeated);
-        usher__pack_uint(&p, r->epoch != 0);
-        usher__pack_uint(&p, r->version);
-        usher__rows_pack(&p, noun, r);
-        usher__fields_pack(&p, noun, c->verb, r);
-    }
-    return p.n;
-}
-
-static void same_answers(const struct usher_operation *c, const struct usher_result *a,
-                         const struct usher_result *b)
-{
-    unsigned char *x, *y;
-    size_t n = answer_bytes(c, a, &x), m = answer_bytes(c, b, &y);
-
-    if (n != m || memcmp(x, y, n) != 0)
-        fail_msg("%s answers %s with %s (%s), version %" PRIu64
-                 ", %zu rows; memory %s, version %" PRIu64 ", %zu rows, or other fields",
-                 under_test.name, usher_verb_word(c->verb), usher_status_word(a->status),
-                 a->message, a->version, a->of.room.n_rows, usher_status_word(b->status),
-                 b->version, b->of.room.n_rows);
-    free(x);
-    free(y);
-}
-
-/* With `if-version=` the epoch that the room has there, unless @c gives one. */
-static enum usher_status operate(struct usher_engine *e, const struct usher_operation *c,
-                                 struct usher_result *ret)
-{
-    struct usher_operation own = *c, show = { .verb = USHER_ROOM_SHOW, .scope = c->scope };
-    struct usher_result r;
-    char epoch[17];
-
-    if ((c->given & USHER_GIVEN_ROOM_IF_VERSION) != 0 && c->arg.room.epoch.data == NULL) {
-        assert_int_equal(usher_operate(e, &show, &r, 1), USHER_OK);
-        (void)snprintf(epoch, sizeof epoch, "%016" PRIx64, r.epoch);
-        usher_result_done(&r);
-        own.arg.room.epoch.data = epoch;
-        own.arg.room.epoch.size = 16;
-    }
-    return usher_operate(e, &own, ret, 1);
-}
-
-static enum usher_status execute(struct fixture *f, const struct usher_operation *c)
-{
-    struct usher_result r;
-
-    usher_result_done(&f->r);
-    assert_int_equal(operate(f->e, c, &f->r), USHER_OK);
-    if (f->twin != NULL) {
-        assert_int_equal(operate(f->twin, c, &r), USHER_OK);
-        same_answers(c, &f->r, &r);
-        usher_result_done(&r);
-    }
-    return f->r.status;
-}
-
-static void expect(struct fixture *f, int at, enum usher_status want, const char *format, ...)
-    __attribute__((format(printf, 4, 5)));
-static void expect(struct fixture *f, int at, enum usher_status want, const char *format, ...)
-{
-    char line[8192];
-    struct said s;
-    va_list args;
-
-    va_start(args, format);
-    assert_true((size_t)vsnprintf(line, sizeof line, format, args) < sizeof line);
-    va_end(args);
-    said_line(&s, USHER_ROOM, line);
-    if (execute(f, &s.c) == want)
-        return;
-    print_error("%s:%d: %s: %s instead of %s (%s)\n", __FILE__, at, line,
-                usher_status_word(f->r.status), usher_status_word(want), f->r.message);
-    fail();
-}
-
-#define ok(f, ...) expect(f, __LINE__, USHER_OK, __VA_ARGS__)
-#define same(f, ...) expect(f, __LINE__, USHER_SAME, __VA_ARGS__)
-#define missing(f, ...) expect(f, __LINE__, USHER_MISSING, __VA_ARGS__)
-#define refused(f, ...) expect(f, __LINE__, USHER_REFUSED, __VA_ARGS__)
-#define full(f, ...) expect(f, __LINE__, USHER_FULL, __VA_ARGS__)
-#define stale(f, ...) expect(f, __LINE__, USHER_STALE, __VA_ARGS__)
-#define invalid(f, ...) expect(f, __LINE__, USHER_INVALID, __VA_ARGS__)
-
-static bool is_text(struct usher_text t, const char *want)
-{
-    return t.size == strlen(want) && (t.size == 0 || memcmp(t.data, want, t.size) == 0);
-}
+TEST_EACH(set_up, fixture_end);
 
 /* The row of @kind and @id in the last answer; NULL: there is none. */
 static const struct usher_room_result_row *row_of(const struct fixture *f, int kind, const char *id)
 {
     for (size_t i = 0; i < f->r.of.room.n_rows; i++)
-        if (f->r.of.room.rows[i].kind == kind && is_text(f->r.of.room.rows[i].id, id))
+        if (f->r.of.room.rows[i].kind == kind && text_is(f->r.of.room.rows[i].id, id))
             return &f->r.of.room.rows[i];
     return NULL;
 }
@@ -223,7 +76,7 @@ static void assert_value(struct fixture *f, const char *field, const char *want)
 {
     ok(f, "snapshot r");
     assert_non_null(row_of(f, USHER_ROOM_ROW_FIELD, field));
-    assert_true(is_text(row_of(f, USHER_ROOM_ROW_FIELD, field)->value, want));
+    assert_true(text_is(row_of(f, USHER_ROOM_ROW_FIELD, field)->value, want));
 }
 
 /* Who has @role: "" nobody. */
@@ -233,7 +86,7 @@ static void assert_holder(struct fixture *f, const char *role, const char *want)
 
     ok(f, "snapshot r");
     row = row_of(f, USHER_ROOM_ROW_ROLE, role);
-    assert_true(row == NULL ? *want == '\0' : is_text(row->owner, want));
+    assert_true(row == NULL ? *want == '\0' : text_is(row->owner, want));
 }
 
 static int state_of(struct fixture *f, const char *member)
@@ -268,11 +121,11 @@ static void assert_counts(struct fixture *f, const char *member, const char *fie
     assert_non_null(row);
     usher_fields_begin(&fields, &row->value);
     while (row->value.size != 0 && usher_fields_next(&fields, &name, &value, &version))
-        if (is_text(name, field) && version > newest) {
+        if (text_is(name, field) && version > newest) {
             found = value;
             newest = version;
         }
-    if (!is_text(found, want))
+    if (!text_is(found, want))
         fail_msg("%s of %s is %.*s, not %s", field, member, (int)found.size, found.data, want);
 }
 
@@ -339,7 +192,7 @@ TEST(fields_are_set_compared_and_taken_away)
     ok(f, "set r topic one if=");
     same(f, "set r topic one");
     stale(f, "set r topic two if=zero");
-    assert_true(is_text(row_of(f, USHER_ROOM_ROW_FIELD, "topic")->value, "one"));
+    assert_true(text_is(row_of(f, USHER_ROOM_ROW_FIELD, "topic")->value, "one"));
     stale(f, "set r topic two if=");
     ok(f, "set r topic two if=one");
     version = f->r.version;
@@ -347,7 +200,7 @@ TEST(fields_are_set_compared_and_taken_away)
     assert_true(f->r.version == version);
     ok(f, "set r topic three if-version=%d", (int)version);
     ok(f, "get r field=topic");
-    assert_true(is_text(f->r.of.room.rows->value, "three"));
+    assert_true(text_is(f->r.of.room.rows->value, "three"));
     missing(f, "get r field=nothing");
     stale(f, "unset r topic if=two");
     ok(f, "unset r topic if=three");
@@ -373,8 +226,7 @@ TEST(a_version_of_a_closed_room_is_of_no_other)
     uint64_t before, version;
     char digest[2][33];
 
-    usher_close(f->twin); /* which has epochs of its own */
-    f->twin = NULL;
+    no_twin(f); /* which has epochs of its own */
     ok(f, "open r");
     ok(f, "set r topic one");
     before = f->r.epoch;
@@ -400,7 +252,7 @@ TEST(a_version_of_a_closed_room_is_of_no_other)
         stale(f, "%s if-version=%" PRIu64 " epoch=%016" PRIx64, lines[i], now, before);
     }
     stale(f, "set r topic two epoch=%016" PRIx64, before);
-    assert_true(is_text(row_of(f, USHER_ROOM_ROW_FIELD, "topic")->value, "one"));
+    assert_true(text_is(row_of(f, USHER_ROOM_ROW_FIELD, "topic")->value, "one"));
     stale(f, "changes r since=%" PRIu64 " epoch=%016" PRIx64, f->r.version - 1, before);
     assert_int_equal(f->r.of.room.n_rows, 0);
     stale(f, "snapshot r since=%" PRIu64 " epoch=%016" PRIx64, f->r.version - 1, before);
@@ -587,9 +439,9 @@ TEST(members_come_in_the_order_they_joined)
     ok(f, "join r mia");
     ok(f, "alive r zoe");
     ok(f, "snapshot r");
-    assert_true(is_text(f->r.of.room.rows[0].id, "zoe") &&
-                is_text(f->r.of.room.rows[1].id, "ann") &&
-                is_text(f->r.of.room.rows[2].id, "bob") && is_text(f->r.of.room.rows[3].id, "mia"));
+    assert_true(text_is(f->r.of.room.rows[0].id, "zoe") &&
+                text_is(f->r.of.room.rows[1].id, "ann") &&
+                text_is(f->r.of.room.rows[2].id, "bob") && text_is(f->r.of.room.rows[3].id, "mia"));
 }
 
 TEST(capacity_is_kept_and_who_is_gone_takes_no_place)
@@ -632,8 +484,7 @@ TEST(reads_of_a_batch_of_joins_wait_for_their_turn)
                                          "snapshot r", "alive r zoe", "changes r since=300" };
     struct fixture *f = *state;
 
-    usher_close(f->twin);
-    f->twin = NULL;
+    no_twin(f);
     silent_members(f, 150, "log=1000");
     in_order(f->e, USHER_ROOM, lines, sizeof lines / sizeof *lines);
 }
@@ -643,28 +494,11 @@ TEST(commands_of_a_call_share_one_portion_of_departures)
     struct fixture *f = *state;
 
     silent_members(f, 300, "log=10");
-    in_portions(f->e, f->twin, f->now, USHER_ROOM, "join r new%u", 256, USHER_OK, 64, 1);
+    in_portions(f, "join r new%u", 256, USHER_OK, 64, 1);
     same(f, "sweep r");
     ok(f, "show r");
     assert_int_equal(f->r.of.room.members, 256);
     assert_int_equal(f->r.version, 1 + 300 + 1 + 300 + 256);
-}
-
-/* One answer of the store, not of the engine, which would give some commands again. */
-static void once(struct fixture *f, const char *line)
-{
-    struct said s;
-
-    said_line(&s, USHER_ROOM, line);
-    usher_result_done(&f->r);
-    store_answers(f->e, f->now, &s.c, &f->r, 1);
-    if (f->twin != NULL) {
-        struct usher_result r;
-
-        store_answers(f->twin, f->now, &s.c, &r, 1);
-        same_answers(&s.c, &f->r, &r);
-        usher_result_done(&r);
-    }
 }
 
 TEST(a_snapshot_applies_one_portion_of_departures)
@@ -673,9 +507,9 @@ TEST(a_snapshot_applies_one_portion_of_departures)
     uint64_t v;
 
     silent_members(f, 300, "log=10");
-    once(f, "alive r nobody");
+    execute_at_store(f, "alive r nobody");
     v = f->r.version;
-    once(f, "snapshot r max=10000");
+    execute_at_store(f, "snapshot r max=10000");
     assert_int_equal(f->r.status, USHER_OK);
     assert_int_equal(f->r.version, v + 64);
     assert_int_equal(f->r.of.room.members, 300 - 2 * 64);
@@ -702,7 +536,7 @@ TEST(a_join_of_a_full_room_comes_again_while_members_are_due)
 
     silent_members(f, 300, "log=10");
     ok(f, "open r capacity=1");
-    once(f, "join r new"); /* a portion on its way, and one for its place */
+    execute_at_store(f, "join r new"); /* a portion on its way, and one for its place */
     assert_int_equal(f->r.status, USHER_REFUSED);
     ok(f, "show r");
     assert_int_equal(f->r.of.room.members, 0);
@@ -811,11 +645,11 @@ TEST(a_member_that_beats_in_time_is_never_removed)
             f->now += (int64_t)(seed >> 50) % 20;
             ok(f, "set r step %d", step); /* so that no silence is an outage */
         } else if (what < 5) {
-            expect(f, __LINE__, in ? USHER_OK : USHER_MISSING, "alive r m%u", who);
+            expected(f, in ? USHER_OK : USHER_MISSING, "alive r m%u", who);
             if (in)
                 seen[who] = f->now;
         } else if (what == 5) {
-            expect(f, __LINE__, in ? USHER_SAME : USHER_OK, "join r m%u", who);
+            expected(f, in ? USHER_SAME : USHER_OK, "join r m%u", who);
             seen[who] = f->now;
         } else if (what == 6 && other != NULL && f->twin == NULL) {
             struct usher_result r;
@@ -833,9 +667,8 @@ TEST(a_member_that_beats_in_time_is_never_removed)
             }
         }
         if (step == 750 && other != NULL) { /* from here on two engines, without the twin */
-            digests(f, "r");
-            usher_close(f->twin);
-            f->twin = NULL;
+            digests_agree(f, "r");
+            no_twin(f);
         }
     }
     usher_close(other);
@@ -896,8 +729,7 @@ TEST(a_heartbeat_wins_over_a_sweep_at_the_same_time)
     uint64_t left = 0;
     pthread_t thread;
 
-    usher_close(f->twin);
-    f->twin = NULL;
+    no_twin(f);
     ok(f, "open r ttl=%d", TTL);
     ok(f, "join r ann");
     ok(f, "join r silent");
@@ -934,11 +766,11 @@ TEST(a_sweep_finds_the_silent_without_deadlines)
     same(f, "sweep r ttl=11");
     ok(f, "sweep r ttl=10 max=1");
     assert_true(f->r.of.room.more && f->r.of.room.n_rows == 1 &&
-                is_text(f->r.of.room.rows->id, "bob"));
+                text_is(f->r.of.room.rows->id, "bob"));
     ok(f, "sweep r ttl=10 req=s");
-    assert_true(!f->r.of.room.more && is_text(f->r.of.room.rows->id, "cid"));
+    assert_true(!f->r.of.room.more && text_is(f->r.of.room.rows->id, "cid"));
     ok(f, "sweep r ttl=10 req=s");
-    assert_true(f->r.repeated && is_text(f->r.of.room.rows->id, "cid"));
+    assert_true(f->r.repeated && text_is(f->r.of.room.rows->id, "cid"));
     assert_int_equal(state_of(f, "ann"), USHER_ROOM_MEMBER_HERE);
 }
 
@@ -1048,8 +880,7 @@ TEST(to_mute_a_million_takes_no_longer_than_to_mute_one)
     struct told t = { 0 };
     int64_t small, large;
 
-    usher_close(f->twin);
-    f->twin = NULL;
+    no_twin(f);
     ok(f, "open small");
     ok(f, "join small ann");
     ok(f, "open large log=10");
@@ -1126,7 +957,7 @@ TEST(who_is_behind_is_told_the_version)
         assert_int_equal(f->r.of.room.member_state, lines[i].state);
         assert_int_equal(f->r.of.room.n_rows, lines[i].value != NULL);
         if (lines[i].value != NULL)
-            assert_true(is_text(f->r.of.room.rows->value, lines[i].value));
+            assert_true(text_is(f->r.of.room.rows->value, lines[i].value));
     }
     stale(f, "open r log=9 if-version=1");
     assert_int_equal(f->r.of.room.settings.log, 256);
@@ -1135,7 +966,7 @@ TEST(who_is_behind_is_told_the_version)
     assert_true(f->r.of.room.until_ms == f->now + 5000);
     stale(f, "set r topic x if=by");
     row = row_of(f, USHER_ROOM_ROW_FIELD, "topic");
-    assert_true(row != NULL && is_text(row->value, "bye") && f->r.of.room.n_rows == 1);
+    assert_true(row != NULL && text_is(row->value, "bye") && f->r.of.room.n_rows == 1);
     ok(f, "set r topic x if-version=%" PRIu64, version);
     audit(f->e);
 }
@@ -1211,7 +1042,7 @@ TEST(shares_go_with_their_member)
     ok(f, "join r ann");
     ok(f, "share r ann screen"); /* bob is gone by now, and what he shared */
     ok(f, "snapshot r");
-    assert_true(is_text(row_of(f, USHER_ROOM_ROW_SHARE, "screen")->owner, "ann"));
+    assert_true(text_is(row_of(f, USHER_ROOM_ROW_SHARE, "screen")->owner, "ann"));
 }
 
 /*
@@ -1251,7 +1082,7 @@ static void sound(struct fixture *f)
             fail_msg("%s has a role and is not there", name);
     }
     audit(f->e);
-    digests(f, "r");
+    digests_agree(f, "r");
 }
 
 TEST(no_speaker_is_ever_absent)
@@ -1283,7 +1114,7 @@ TEST(no_speaker_is_ever_absent)
                     want = in ? USHER_SAME : USHER_OK;
                 else if (c / 2 == 3)
                     want = in ? USHER_OK : USHER_MISSING;
-                expect(f, __LINE__, want, "%s r %s", verbs[c / 2], who);
+                expected(f, want, "%s r %s", verbs[c / 2], who);
             } else if (c < 32) {
                 int role = (c - 8) % 2, to = (c - 8) / 2 % 3, must = (c - 8) / 6;
                 enum usher_status want = USHER_OK;
@@ -1295,10 +1126,10 @@ TEST(no_speaker_is_ever_absent)
                 else if (to == w.holder[role])
                     want = USHER_SAME;
                 if (must < 3)
-                    expect(f, __LINE__, want, "role r role%d %s if=%s", role, people[to],
-                           must == 0 ? "" : people[must]);
+                    expected(f, want, "role r role%d %s if=%s", role, people[to],
+                             must == 0 ? "" : people[must]);
                 else
-                    expect(f, __LINE__, want, "role r role%d %s", role, people[to]);
+                    expected(f, want, "role r role%d %s", role, people[to]);
             } else { /* one of them falls silent */
                 f->now += 99;
                 if (w.in[c - 32])
@@ -1383,8 +1214,8 @@ TEST(a_snapshot_comes_in_pages)
 
             (void)snprintf(name, sizeof name, "m%d", seen);
             if (row->kind == USHER_ROOM_ROW_MEMBER) {
-                assert_true(is_text(row->id, name));
-                assert_true(is_text(row[1].owner, name));
+                assert_true(text_is(row->id, name));
+                assert_true(text_is(row[1].owner, name));
                 assert_true(row->version > after);
                 after = row->version;
                 seen++;
@@ -1403,7 +1234,7 @@ TEST(a_snapshot_comes_in_pages)
     assert_int_equal(f->r.of.room.rows[0].kind, USHER_ROOM_ROW_NOTICE);
     assert_true(f->r.of.room.rows[0].version == version + 1);
     assert_int_equal(f->r.of.room.rows[1].kind, USHER_ROOM_ROW_ALL);
-    assert_true(is_text(f->r.of.room.rows[2].id, "m10"));
+    assert_true(text_is(f->r.of.room.rows[2].id, "m10"));
     assert_true(f->r.of.room.more);
     /* more of it than a page has: nothing else, and the place is the same */
     ok(f, "set r topic y");
@@ -1706,9 +1537,9 @@ TEST(the_notice_of_open_has_the_settings)
         for (; usher_fields_next(&fields, &name, &value, &version); k++) {
             char digits[24];
 
-            assert_true(k < 9 && is_text(name, word[k]));
+            assert_true(k < 9 && text_is(name, word[k]));
             (void)snprintf(digits, sizeof digits, "%" PRId64, opens[i].value[k]);
-            assert_true(is_text(value, digits));
+            assert_true(text_is(value, digits));
         }
         assert_int_equal(k, 9);
     }
@@ -1759,7 +1590,7 @@ TEST(a_ban_lasts_over_close_and_open)
     missing(f, "sweep r");
     missing(f, "open r epoch=%016" PRIx64, epoch);
     audit(f->e);
-    digests(f, "r");
+    digests_agree(f, "r");
 
     ok(f, "open r");
     assert_true(f->r.epoch != epoch && f->r.epoch != 0);
@@ -1826,7 +1657,7 @@ TEST(bans_of_a_closed_room_end_unseen)
         usher_result_done(&f->r);
         if (strcmp(under_test.name, "memory") == 0)
             assert_true(f->bytes == before);
-        digests(f, "r");
+        digests_agree(f, "r");
     }
 }
 
@@ -1966,7 +1797,7 @@ TEST(whoever_comes_finishes_a_closing_room)
             missing(f, "show r");
             missing(f, "changes r since=0");
             audit(f->e);
-            digests(f, "r");
+            digests_agree(f, "r");
             if (under_test.shared) { /* nothing was kept in the engine */
                 usher_result_done(&f->r);
                 suite_close(&f->e);
@@ -1981,7 +1812,7 @@ TEST(whoever_comes_finishes_a_closing_room)
             else
                 missing(f, "%s", after[k]);
             audit(f->e);
-            digests(f, "r");
+            digests_agree(f, "r");
         }
         if (strcmp(after[k], "open r") == 0) {
             struct usher_operation c;
@@ -2061,7 +1892,7 @@ TEST(a_name_whose_room_is_being_erased_can_be_opened)
             if (f->twin != NULL)
                 usher_result_done(&replies[1][i]);
         }
-        digests(f, "r");
+        digests_agree(f, "r");
         assert_int_equal(state_of(f, "bob"), USHER_ROOM_MEMBER_HERE);
         assert_int_equal(state_of(f, "ann"), USHER_ROOM_MEMBER_ABSENT);
         assert_true(f->r.version == 2);
@@ -2109,8 +1940,7 @@ TEST(the_closer_may_die_at_any_step)
         for (; items(f) > 0 && steps < 100; steps++) {
             const char *other = others[(died_at + steps) % 3];
 
-            expect(f, __LINE__, strncmp(other, "close", 5) == 0 ? USHER_OK : USHER_MISSING, "%s",
-                   other);
+            expected(f, strncmp(other, "close", 5) == 0 ? USHER_OK : USHER_MISSING, "%s", other);
         }
         assert_true(done ? steps == 0 : steps > 0 && steps < 100);
         audit(f->e);
@@ -2127,8 +1957,7 @@ TEST(an_open_in_a_batch_waits_for_the_old_room)
     struct usher_operation c[2];
     struct usher_result r[2];
 
-    usher_close(f->twin);
-    f->twin = NULL;
+    no_twin(f);
     ok(f, "open r linger=1000 ttl=30000 log=1000");
     ok(f, "join r ann");
     for (int i = 0; i < 210; i++)
@@ -2203,11 +2032,11 @@ TEST(a_room_may_vanish_and_come_back_in_one_batch)
         assert_int_equal(usher_operate(f->e, commands, here, N), USHER_OK);
         assert_int_equal(usher_operate(f->twin, commands, there, N), USHER_OK);
         for (int i = 0; i < N; i++) {
-            same_answers(&commands[i], &here[i], &there[i]);
+            assert_true(replies_equal(commands[i].verb, &here[i], &there[i], stderr));
             usher_result_done(&here[i]);
             usher_result_done(&there[i]);
         }
-        digests(f, "r");
+        digests_agree(f, "r");
         audit(f->e);
         ok(f, "show r");
         assert_true(f->r.of.room.settings.linger_ms == 0 && f->r.of.room.members == 1);
@@ -2332,8 +2161,7 @@ TEST(rooms_of_one_time_are_claimed_and_listed_in_bounded_steps)
     assert_int_equal(usher_room_patrol_result(f->e, "v", N, 1000, 1000, -1, &r), USHER_OK);
     assert_int_equal(r.of.room.n_rows, N);
     usher_result_done(&r);
-    usher_close(f->twin); /* it has no patrol */
-    f->twin = NULL;
+    no_twin(f); /* it has no patrol */
 }
 
 TEST(rooms_are_listed_by_time_and_name)
@@ -2418,7 +2246,7 @@ static bool listed(struct fixture *f, const char *name)
     assert_int_equal(usher_room_list_result(f->e, NULL, 0, 0, f->now, &r), USHER_OK);
     assert_false(r.of.room.more);
     for (size_t i = 0; i < r.of.room.n_rows; i++)
-        found = found || is_text(r.of.room.rows[i].id, name);
+        found = found || text_is(r.of.room.rows[i].id, name);
     usher_result_done(&r);
     return found;
 }
@@ -2774,8 +2602,7 @@ TEST(any_number_of_workers_share_very_many_rooms)
     static const int workers[] = { 1, 4, 16 };
 
     assert_non_null(visits);
-    usher_close(f->twin);
-    f->twin = NULL;
+    no_twin(f);
     open_many(f, n);
     for (int i = 0; i < 3; i++) {
         int w = workers[i];
@@ -3350,7 +3177,7 @@ TEST(stores_agree_on_whatever_comes)
         assert_int_equal(usher_operate(f->twin, &s.c, &r, 1), USHER_OK);
         if (f->r.status != r.status || f->r.version != r.version)
             print_error("step %ld, seed %" PRIu64 ": %s\n", i, before, line);
-        same_answers(&s.c, &f->r, &r);
+        assert_true(replies_equal(s.c.verb, &f->r, &r, stderr));
         usher_result_done(&r);
         changed += f->r.status == USHER_OK;
         if (here.n != there.n || memcmp(here.version, there.version, here.n * 8) != 0 ||
@@ -3367,7 +3194,7 @@ TEST(stores_agree_on_whatever_comes)
         }
         if (i % 100 == 0) {
             audit(f->e);
-            digests(f, "r");
+            digests_agree(f, "r");
         }
     }
     assert_true(changed > steps / 4);

@@ -17,143 +17,14 @@
 #define MINUTE INT64_C(60000)
 #define HOUR (60 * MINUTE)
 #define DAY (24 * HOUR)
-/* 2023-11-14 10:00 UTC */
-#define MORNING (INT64_C(1699920000000) + 10 * HOUR)
 #define LEAP INT64_C(1709164800000) /* 2024-02-29 00:00 UTC */
-
-struct fixture {
-    struct usher_engine *e, *twin; /* twin NULL: told nothing */
-    char url[BACKEND_URL_MAX];
-    int64_t now;
-    struct usher_result r; /* the last answer */
-    char serial[USHER_SERIAL_TEXT_MAX + 1];
-};
-
-static struct usher_engine *engine_open(struct fixture *f, const char *url)
-{
-    return suite_open(url, &f->now, NULL);
-}
 
 static int set_up(void **state)
 {
-    struct fixture *f = calloc(1, sizeof *f);
-
-    assert_non_null(f);
-    f->now = MORNING;
-    assert_true(under_test.fresh(f->url));
-    f->e = engine_open(f, f->url);
-    f->twin = engine_open(f, "memory:");
-    *state = f;
-    return 0;
+    return fixture_begin(state, USHER_SERIAL, NULL, NULL);
 }
 
-static int tear_down(void **state)
-{
-    struct fixture *f = *state;
-
-    usher_result_done(&f->r);
-    audit(f->e);
-    if (f->twin != NULL)
-        audit(f->twin);
-    usher_close(f->e);
-    usher_close(f->twin);
-    free(f);
-    return 0;
-}
-
-TEST_EACH(set_up, tear_down);
-
-static void no_twin(struct fixture *f)
-{
-    usher_close(f->twin);
-    f->twin = NULL;
-}
-
-/* ---- commands in words -------------------------------------------------------------- */
-
-/* All that a reply says, but for the epoch. */
-static size_t bytes_of(const struct usher_operation *c, const struct usher_result *r,
-                       unsigned char to[8192])
-{
-    const struct usher__noun *noun = usher__noun(USHER_SERIAL);
-    struct usher__packer p = { to, 8192, 0 };
-
-    usher__pack_uint(&p, (unsigned)r->status);
-    usher__pack_uint(&p, r->version);
-    usher__pack_uint(&p, r->repeated);
-    usher__pack_text(&p, r->message, strlen(r->message));
-    usher__fields_pack(&p, noun, c->verb, r);
-    usher__rows_pack(&p, noun, r);
-    return p.n < 8192 ? p.n : 8192;
-}
-
-static void digests_agree(struct fixture *f, const struct usher_text *scope)
-{
-    char name[USHER_NAME_MAX + 1];
-
-    memcpy(name, scope->data, scope->size);
-    name[scope->size] = '\0';
-    same_digest(f->e, f->twin, USHER_SERIAL, name);
-}
-
-static enum usher_status execute(struct fixture *f, const struct usher_operation *c,
-                                 const char *line)
-{
-    static unsigned char here[8192], there[8192];
-    struct usher_result r;
-    size_t n;
-    enum usher_status status;
-
-    usher_result_done(&f->r);
-    status = usher_operate(f->e, c, &f->r, 1);
-    assert_int_equal(status, f->r.status == USHER_LOST ? USHER_LOST : USHER_OK);
-    if (f->twin != NULL) {
-        assert_int_equal(usher_operate(f->twin, c, &r, 1), status);
-        n = bytes_of(c, &f->r, here);
-        if (n != bytes_of(c, &r, there) || memcmp(here, there, n) != 0)
-            fail_msg("%s: %s version %" PRIu64 " why %d count %" PRId64 " cur %" PRId64
-                     " rows %zu (%s), but memory says %s version %" PRIu64 " why %d count %" PRId64
-                     " cur %" PRId64 " rows %zu (%s)",
-                     line, usher_status_word(f->r.status), f->r.version, (int)f->r.of.serial.why,
-                     f->r.of.serial.count, f->r.of.serial.cur, f->r.of.serial.n_rows, f->r.message,
-                     usher_status_word(r.status), r.version, (int)r.of.serial.why,
-                     r.of.serial.count, r.of.serial.cur, r.of.serial.n_rows, r.message);
-        usher_result_done(&r);
-        if (f->r.status < USHER_INVALID)
-            digests_agree(f, &c->scope);
-    }
-    return f->r.status;
-}
-
-static void expect(struct fixture *f, const char *file, int at, enum usher_status want,
-                   const char *format, ...) __attribute__((format(printf, 5, 6)));
-static void expect(struct fixture *f, const char *file, int at, enum usher_status want,
-                   const char *format, ...)
-{
-    char line[2048];
-    struct said s;
-    va_list args;
-
-    va_start(args, format);
-    assert_true((size_t)vsnprintf(line, sizeof line, format, args) < sizeof line);
-    va_end(args);
-    said_line(&s, USHER_SERIAL, line);
-    if (execute(f, &s.c, line) == want)
-        return;
-    print_error("%s:%d: %s: %s instead of %s (%s)\n", file, at, line,
-                usher_status_word(f->r.status), usher_status_word(want), f->r.message);
-    fail();
-}
-
-#define ok(f, ...) expect(f, __FILE__, __LINE__, USHER_OK, __VA_ARGS__)
-#define same(f, ...) expect(f, __FILE__, __LINE__, USHER_SAME, __VA_ARGS__)
-#define missing(f, ...) expect(f, __FILE__, __LINE__, USHER_MISSING, __VA_ARGS__)
-#define refused(f, ...) expect(f, __FILE__, __LINE__, USHER_REFUSED, __VA_ARGS__)
-#define empty(f, ...) expect(f, __FILE__, __LINE__, USHER_EMPTY, __VA_ARGS__)
-#define full(f, ...) expect(f, __FILE__, __LINE__, USHER_FULL, __VA_ARGS__)
-#define stale(f, ...) expect(f, __FILE__, __LINE__, USHER_STALE, __VA_ARGS__)
-#define lost(f, ...) expect(f, __FILE__, __LINE__, USHER_LOST, __VA_ARGS__)
-#define invalid(f, ...) expect(f, __FILE__, __LINE__, USHER_INVALID, __VA_ARGS__)
+TEST_EACH(set_up, fixture_end);
 
 static const char *serial(struct fixture *f, uint64_t i)
 {
@@ -797,7 +668,7 @@ TEST(commands_of_a_call_share_one_portion_of_leases)
         ok(f, "reserve g");
     v = f->r.version;
     f->now += 1000;
-    in_portions(f->e, f->twin, f->now, USHER_SERIAL, "reserve g owner=o%u", 256, USHER_OK, 64, 0);
+    in_portions(f, "reserve g owner=o%u", 256, USHER_OK, 64, 0);
     same(f, "sweep g");
     assert_int_equal(f->r.version, v + 300 + 256);
 }
@@ -810,8 +681,7 @@ TEST(reads_of_a_batch_wait_for_a_command_before_them)
                                          "changes g since=0", "rule g" };
     struct fixture *f = *state;
 
-    usher_close(f->twin);
-    f->twin = NULL;
+    no_twin(f);
     ok(f, "rule g mode=gapfree lease=1000 log=1000");
     for (int i = 0; i < 150; i++)
         ok(f, "reserve g");
@@ -868,12 +738,11 @@ TEST(no_number_below_start_is_of_a_rule)
 /* The identity of a store is no part of its digest. */
 TEST(a_rule_with_a_grant_has_one_digest_on_all_stores)
 {
-    static const struct usher_text scope = { "s", 1 };
     struct fixture *f = *state;
 
     ok(f, "rule s mode=gapfree requests=5 authority=1");
     ok(f, "grant s 0 10");
-    digests_agree(f, &scope);
+    digests_agree(f, "s");
 }
 
 TEST(the_date_is_that_of_the_take_or_that_of_the_fill)
@@ -2386,7 +2255,7 @@ static void random_line(struct fixture *f, unsigned *seed, char line[512])
         struct said s;
 
         said_line(&s, USHER_SERIAL, "holds g");
-        (void)execute(f, &s.c, "holds g");
+        (void)execute(f, &s.c);
         if (f->r.status == USHER_OK && f->r.of.serial.n_rows > 0) {
             size_t i = (size_t)below(seed, (int)f->r.of.serial.n_rows);
             uint64_t token = f->r.of.serial.rows[i].token;
@@ -2449,7 +2318,7 @@ TEST(random_commands_are_answered_alike)
         if (getenv("USHER_VERBOSE") != NULL)
             print_message("%ld %s\n", i, line);
         said_line(&s, USHER_SERIAL, line);
-        counts[execute(f, &s.c, line)]++;
+        counts[execute(f, &s.c)]++;
     }
     /* the commands did something, and were turned down for every reason there is */
     for (int s = USHER_OK; s <= USHER_INVALID; s++)

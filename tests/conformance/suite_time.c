@@ -14,12 +14,6 @@
 #define YEAR_9999 "253402300799999"
 #define BATCH 40
 
-struct fixture {
-    char url[BACKEND_URL_MAX];
-    struct usher_engine *e;
-    int64_t now; /* of the application's clock; 0: the store's is asked */
-};
-
 static void engine_open(struct fixture *f, const char *more, bool own_clock)
 {
     struct usher_options opt = USHER_OPTIONS_INIT;
@@ -41,26 +35,16 @@ static void engine_open(struct fixture *f, const char *more, bool own_clock)
 
 static int set_up(void **state)
 {
-    struct fixture *f = calloc(1, sizeof *f);
+    struct fixture *f;
 
-    assert_non_null(f);
-    assert_true(under_test.fresh(f->url));
+    (void)fixture_begin(state, 0, NULL, NULL);
+    f = *state;
+    f->now = 0;
     engine_open(f, "", false);
-    *state = f;
     return 0;
 }
 
-static int tear_down(void **state)
-{
-    struct fixture *f = *state;
-
-    audit(f->e);
-    usher_close(f->e);
-    free(f);
-    return 0;
-}
-
-TEST_EACH(set_up, tear_down);
+TEST_EACH(set_up, fixture_end);
 
 /* @line is done, with a reply for the caller to look at and to give back. */
 static enum usher_status line_to(struct fixture *f, enum usher_noun noun, const char *line,
@@ -134,7 +118,7 @@ TEST(a_pool_told_the_year_9999_ends_its_leases_in_time)
                                          NULL };
     struct fixture *f = *state;
     struct ask_number_hold hold;
-    struct ask_number_call_options call = ASK_NUMBER_CALL_OPTIONS_INIT;
+    struct ask_number_call_options call = { 0 };
 
     assert_int_equal(done(f, USHER_NUMBER, "add p 1"), USHER_OK);
     assert_int_equal(done(f, USHER_NUMBER, "reg p 1"), USHER_OK);

@@ -699,7 +699,7 @@ TEST(taking_goes_on_while_the_authority_is_away)
         assert_int_equal(stock.debt, 4001);
         assert_int_equal(rename(gone, away), 0); /* back */
     }
-    (void)ask_serial_tick(later, "r", NULL);
+    (void)ask_serial_tick(later, "r");
     assert_int_equal(ask_serial_check(later, "r", &stock), USHER_OK);
     assert_int_equal(stock.debt, 0);
     *strchr(authority, '&') = '\0';

@@ -107,7 +107,7 @@ static enum usher_status do_renew(struct world *w)
 
 static enum usher_status do_call_sticky(struct world *w)
 {
-    struct ask_number_call_options opt = ASK_NUMBER_CALL_OPTIONS_INIT;
+    struct ask_number_call_options opt = { 0 };
     struct ask_number_hold hold;
 
     opt.sticky = "peer";
@@ -151,7 +151,7 @@ static enum usher_status do_hangup(struct world *w)
 /* What the store has lost: with a record in the list of its node. */
 static enum usher_status do_take_back(struct world *w)
 {
-    struct ask_number_call_options opt = ASK_NUMBER_CALL_OPTIONS_INIT;
+    struct ask_number_call_options opt = { 0 };
     struct ask_number_hold hold = { .token = UINT64_C(1) << 52, .number = "n1" };
 
     opt.node = "a node with a long name: longer than small";

@@ -560,7 +560,7 @@ static bool same_answer(const struct usher_operation *c, const struct usher_resu
     if (noun_of(c) == USHER_NUMBER)
         return replies_equal(c->verb, &copy, b, f);
     if (noun_of(c) == USHER_QUEUE)
-        return queue_replies_equal(c->verb, &copy, b, f);
+        return replies_equal(c->verb, &copy, b, f);
     x = line_answer(c, a);
     y = line_answer(c, b);
     same = a->version == b->version && strcmp(x, y) == 0;

@@ -15,14 +15,13 @@
 
 #include "lib/calls.h"
 #include "lib/command_line.h"
+#include "lib/expect.h"
 #include "lib/proxy.h"
 #include "lib/servers.h"
 #include "lib/util.h"
 
 /* Options of a call that has a lease of so long. */
-#define for_ms(ms)                                                                      \
-    (&(struct ask_number_call_options){ .size = sizeof(struct ask_number_call_options), \
-                                        .lease_ms = (ms) })
+#define for_ms(ms) (&(struct ask_number_call_options){ .lease_ms = (ms) })
 
 #define PATIENCE_MS 60000
 
@@ -138,32 +137,11 @@ static void first_becomes_second(void)
 
 /* ---- commands ---------------------------------------------------------------------------- */
 
-/* The reply, without what would have to be given back. */
-static struct usher_result ask(struct usher_engine *e, enum usher_status want, const char *format,
-                               ...) __attribute__((format(printf, 3, 4)));
-static struct usher_result ask(struct usher_engine *e, enum usher_status want, const char *format,
-                               ...)
-{
-    struct usher_result r;
-    char text[256];
-    va_list args;
-
-    va_start(args, format);
-    (void)vsnprintf(text, sizeof text, format, args);
-    va_end(args);
-    (void)line_execute(e, &r, "%s", text);
-    if (r.status != want)
-        fail_msg("%s: %s (%s), wanted %s", text, usher_status_word(r.status), r.message,
-                 usher_status_word(want));
-    usher_result_done(&r);
-    return r;
-}
-
 static void begin(struct usher_engine *e, const char *pool, int n)
 {
     for (int i = 0; i < n; i++) {
-        (void)ask(e, USHER_OK, "number add %s %d", pool, 100000 + i);
-        (void)ask(e, USHER_OK, "number reg %s %d", pool, 100000 + i);
+        (void)expect_ok(e, "number add %s %d", pool, 100000 + i);
+        (void)expect_ok(e, "number reg %s %d", pool, 100000 + i);
     }
 }
 
@@ -190,51 +168,50 @@ TEST(a_repeat_comes_to_the_hold_that_there_is)
     begin(a, "p", 9);
     part();
     bob = called(a, "bob");
-    r = ask(a, USHER_OK, "number renew p %s token=%" PRIu64 " owner=bob lease=900000 req=r0",
-            bob.number, bob.token);
+    r = expect_ok(a, "number renew p %s token=%" PRIu64 " owner=bob lease=900000 req=r0",
+                  bob.number, bob.token);
     assert_true(r.of.number.token == bob.token);
 
     /* b does not know the request, nor the hold */
     b = opened(second);
-    r = ask(b, USHER_OK, "number renew p %s token=%" PRIu64 " owner=bob lease=900000 req=r0",
-            bob.number, bob.token);
+    r = expect_ok(b, "number renew p %s token=%" PRIu64 " owner=bob lease=900000 req=r0",
+                  bob.number, bob.token);
     again = r.of.number.token;
     assert_true(!r.repeated && again != bob.token);
-    r = ask(b, USHER_OK, "number renew p %s token=%" PRIu64 " owner=bob lease=900000 req=r0",
-            bob.number, bob.token);
+    r = expect_ok(b, "number renew p %s token=%" PRIu64 " owner=bob lease=900000 req=r0",
+                  bob.number, bob.token);
     assert_true(r.repeated && r.of.number.token == again);
 
     /* with everything: the answer goes along */
     first_becomes_second();
-    r = ask(a, USHER_OK, "number renew p %s token=%" PRIu64 " owner=bob lease=900000 req=r0",
-            bob.number, bob.token);
+    r = expect_ok(a, "number renew p %s token=%" PRIu64 " owner=bob lease=900000 req=r0",
+                  bob.number, bob.token);
     assert_true(r.repeated && r.of.number.token == again);
-    (void)ask(a, USHER_LOST, "number renew p %s token=%" PRIu64, bob.number, bob.token);
-    (void)ask(a, USHER_OK, "number renew p %s token=%" PRIu64 " lease=800000", bob.number, again);
+    (void)expect(a, USHER_LOST, "number renew p %s token=%" PRIu64, bob.number, bob.token);
+    (void)expect_ok(a, "number renew p %s token=%" PRIu64 " lease=800000", bob.number, again);
 
     /* both go on again: carl's hold is b's, and what he takes back a's */
     carl = called(b, "carl");
-    r = ask(a, USHER_OK, "number renew p %s token=%" PRIu64 " owner=carl req=r1", carl.number,
-            carl.token);
+    r = expect_ok(a, "number renew p %s token=%" PRIu64 " owner=carl req=r1", carl.number,
+                  carl.token);
     again = r.of.number.token;
     assert_true(!r.repeated && again != carl.token);
     first_becomes_second();
-    r = ask(a, USHER_OK, "number renew p %s token=%" PRIu64 " owner=carl lease=700000 req=r1",
-            carl.number, again);
+    r = expect_ok(a, "number renew p %s token=%" PRIu64 " owner=carl lease=700000 req=r1",
+                  carl.number, again);
     assert_true(!r.repeated && r.of.number.token == carl.token);
-    (void)ask(a, USHER_LOST, "number renew p %s token=%" PRIu64, carl.number, again);
-    (void)ask(a, USHER_OK, "number renew p %s token=%" PRIu64 " lease=600000", carl.number,
-              carl.token);
+    (void)expect(a, USHER_LOST, "number renew p %s token=%" PRIu64, carl.number, again);
+    (void)expect_ok(a, "number renew p %s token=%" PRIu64 " lease=600000", carl.number, carl.token);
 
     /* a refusal is not kept: the number is dora's, then it is free */
     carl = called(a, "carl-2");
-    r = ask(b, USHER_OK, "number call p number=%s owner=dora", carl.number);
-    (void)ask(b, USHER_LOST, "number renew p %s token=%" PRIu64 " owner=carl-2 req=r2", carl.number,
-              carl.token);
-    (void)ask(b, USHER_OK, "number hangup p %s token=%" PRIu64 " rest=0", carl.number,
-              r.of.number.token);
-    r = ask(b, USHER_OK, "number renew p %s token=%" PRIu64 " owner=carl-2 req=r2", carl.number,
-            carl.token);
+    r = expect_ok(b, "number call p number=%s owner=dora", carl.number);
+    (void)expect(b, USHER_LOST, "number renew p %s token=%" PRIu64 " owner=carl-2 req=r2",
+                 carl.number, carl.token);
+    (void)expect_ok(b, "number hangup p %s token=%" PRIu64 " rest=0", carl.number,
+                    r.of.number.token);
+    r = expect_ok(b, "number renew p %s token=%" PRIu64 " owner=carl-2 req=r2", carl.number,
+                  carl.token);
     assert_false(r.repeated);
     audit(a);
     audit(b);
@@ -311,12 +288,12 @@ TEST(watchers_of_both_sides_hear_what_is_true_there)
     (void)watched(a, &at_a);
     part();
     b = watched(opened(second), &at_b);
-    whole = ask(b, USHER_OK, "number stats p").version;
+    whole = expect_ok(b, "number stats p").version;
     bob = called(a, "bob");
     hears(&at_a, 1, bob.number, "bob", bob.token, whole);
 
     /* who is told that it is lost changes nothing */
-    (void)ask(b, USHER_LOST, "number renew p %s token=%" PRIu64, bob.number, bob.token);
+    (void)expect(b, USHER_LOST, "number renew p %s token=%" PRIu64, bob.number, bob.token);
     assert_true(at_b.n == 0 && at_b.lost == 1 && at_b.whole == whole);
     mine = bob;
     assert_int_equal(ask_number_renew_as(b, "p", "bob", for_ms(900000), &mine), USHER_OK);
@@ -328,20 +305,19 @@ TEST(watchers_of_both_sides_hear_what_is_true_there)
     assert_int_equal(ask_number_renew_as(b, "p", "bob", for_ms(800000), &bob), USHER_OK);
     hears(&at_b, 2, bob.number, "bob", mine.token, mine.token);
     assert_true(at_b.was_busy);
-    (void)ask(b, USHER_LOST, "number renew p %s token=%" PRIu64 " owner=eve", bob.number,
-              at_a.token);
+    (void)expect(b, USHER_LOST, "number renew p %s token=%" PRIu64 " owner=eve", bob.number,
+                 at_a.token);
     assert_true(at_b.n == 2 && at_b.lost == 2 && at_b.whole == whole);
     assert_true(at_a.n == 1 && at_a.lost == 0);
 
     /* the other one has it all, and its watcher goes on behind what he has not heard */
     first_becomes_second();
-    (void)ask(a, USHER_LOST, "number hangup p %s token=%" PRIu64, bob.number, at_a.token);
+    (void)expect(a, USHER_LOST, "number hangup p %s token=%" PRIu64, bob.number, at_a.token);
     assert_true(at_a.n == 1 && at_a.lost == 1 && at_a.whole == whole);
-    (void)ask(a, USHER_OK, "number renew p %s token=%" PRIu64 " lease=700000", bob.number,
-              mine.token);
+    (void)expect_ok(a, "number renew p %s token=%" PRIu64 " lease=700000", bob.number, mine.token);
     hears(&at_a, 2, bob.number, "bob", mine.token, at_b.version);
     assert_true(at_a.version > at_b.version + 1);
-    (void)ask(a, USHER_OK, "number hangup p %s token=%" PRIu64 " rest=0", bob.number, mine.token);
+    (void)expect_ok(a, "number hangup p %s token=%" PRIu64 " rest=0", bob.number, mine.token);
     assert_true(at_a.n == 3 && at_a.before + 1 == at_a.version && !at_a.is_busy);
     assert_true(at_b.n == 2 && at_b.lost == 2);
     audit(a);
@@ -411,9 +387,9 @@ TEST(of_two_who_take_it_back_at_once_one_has_it)
 
         (void)snprintf(owner, sizeof owner, "bob-%u", i);
         c[0].hold[i] = c[1].hold[i] = called(a, owner);
-        (void)ask(a, USHER_OK, "number hangup p %s token=%" PRIu64 " rest=0", c[0].hold[i].number,
-                  c[0].hold[i].token);
-        r = ask(a, USHER_OK, "number call p number=%s owner=eve-%u", c[0].hold[i].number, i);
+        (void)expect_ok(a, "number hangup p %s token=%" PRIu64 " rest=0", c[0].hold[i].number,
+                        c[0].hold[i].token);
+        r = expect_ok(a, "number call p number=%s owner=eve-%u", c[0].hold[i].number, i);
         c[1].hold[i].token = r.of.number.token;
     }
     memcpy(same, c, sizeof same);
@@ -429,7 +405,7 @@ TEST(of_two_who_take_it_back_at_once_one_has_it)
                      usher_status_word(c[1].status[i]));
         won[w]++;
         assert_true(c[1 - w].hold[i].token == same[1 - w].hold[i].token); /* as it was */
-        r = ask(c[1 - w].e, USHER_OK, "number show p %s", c[w].hold[i].number);
+        r = expect_ok(c[1 - w].e, "number show p %s", c[w].hold[i].number);
         assert_true(r.of.number.token == c[w].hold[i].token);
         same[0].hold[i] = same[1].hold[i];
     }
@@ -443,16 +419,16 @@ TEST(of_two_who_take_it_back_at_once_one_has_it)
     for (unsigned i = 0; i < CONTESTS; i++) {
         unsigned w = c[0].status[i] == USHER_OK ? 0 : 1;
 
-        (void)ask(c[0].e, USHER_OK, "number hangup p %s token=%" PRIu64 " rest=0",
-                  c[w].hold[i].number, c[w].hold[i].token);
+        (void)expect_ok(c[0].e, "number hangup p %s token=%" PRIu64 " rest=0", c[w].hold[i].number,
+                        c[w].hold[i].token);
     }
     same[0].owner = same[1].owner = "zoe";
     claim_at_once(same);
     for (unsigned i = 0; i < CONTESTS; i++) {
         assert_true(USHER_IS_DONE(same[0].status[i]) && USHER_IS_DONE(same[1].status[i]));
         assert_true(same[0].hold[i].token == same[1].hold[i].token);
-        (void)ask(c[0].e, USHER_OK, "number hangup p %s token=%" PRIu64 " rest=0",
-                  same[0].hold[i].number, same[0].hold[i].token);
+        (void)expect_ok(c[0].e, "number hangup p %s token=%" PRIu64 " rest=0",
+                        same[0].hold[i].number, same[0].hold[i].token);
     }
     audit(c[0].e);
     usher_close(a);
@@ -654,7 +630,7 @@ TEST(callers_and_a_watcher_go_through_changes_of_hands)
     begin(two, "p", NUMBERS);
     begin(two, "q", NUMBERS / 4);
     memset(&chain, 0, sizeof chain);
-    chain.version = ask(two, USHER_OK, "number stats q").version;
+    chain.version = expect_ok(two, "number stats q").version;
     assert_int_equal(usher_watch(e, USHER_NUMBER, "q", follow_chain, &chain, &watch), USHER_OK);
     replicate(other, master);
     atomic_store(&over, false);
@@ -798,10 +774,9 @@ TEST(what_is_being_mended_changes_hands)
         assert_true((found.faults == 0) == (status == USHER_OK));
         assert_int_equal(found.faults, found.repaired);
         audit(e);
-        (void)ask(e, USHER_OK, "number renew p %s token=%" PRIu64 " lease=800000", ann.number,
-                  ann.token);
-        (void)ask(e, USHER_OK, "number hangup p %s token=%" PRIu64 " rest=0", bob.number,
-                  bob.token);
+        (void)expect_ok(e, "number renew p %s token=%" PRIu64 " lease=800000", ann.number,
+                        ann.token);
+        (void)expect_ok(e, "number hangup p %s token=%" PRIu64 " rest=0", bob.number, bob.token);
         master = other;
         other = was;
     }

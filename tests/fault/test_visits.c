@@ -173,7 +173,7 @@ TEST(a_visit_is_a_row_that_sql_can_ask_for)
     /* the store is another one, and the history is still the same */
     e = engine_open("memory:", history);
     {
-        struct ask_queue_visit_filter filter = ASK_QUEUE_VISIT_FILTER_INIT;
+        struct ask_queue_visit_filter filter = { 0 };
         struct usher_result r;
 
         filter.user = "u1";
@@ -242,7 +242,7 @@ TEST(a_visit_is_a_row_of_its_store_by_its_end)
 /* What `history` tells of all of "desk", in pages of @max, a line a visit. */
 static char *all_told(struct usher_engine *e, const char *user, size_t max)
 {
-    struct ask_queue_visit_filter filter = ASK_QUEUE_VISIT_FILTER_INIT;
+    struct ask_queue_visit_filter filter = { 0 };
     char after[USHER_NAME_MAX + 1] = "", *told = calloc(1, 1);
     size_t size = 0;
     struct usher_result r;
@@ -399,7 +399,7 @@ TEST(a_range_of_time_shows_each_visit_once)
     for (uint64_t i = 3; i < 7; i++)
         assert_int_equal(visit(e, i), USHER_OK);
     for (size_t max = 1; max < 9; max++) {
-        struct ask_queue_visit_filter filter = ASK_QUEUE_VISIT_FILTER_INIT;
+        struct ask_queue_visit_filter filter = { 0 };
         char after[USHER_NAME_MAX + 1] = "", users[64] = "";
         struct usher_result r;
         bool more;
@@ -423,7 +423,7 @@ TEST(a_range_of_time_shows_each_visit_once)
 
 static size_t visits_of(struct usher_engine *e, const char *user, const char *agent)
 {
-    struct ask_queue_visit_filter filter = ASK_QUEUE_VISIT_FILTER_INIT;
+    struct ask_queue_visit_filter filter = { 0 };
     struct usher_result r;
     size_t n;
 
@@ -767,7 +767,7 @@ TEST(a_full_disk_stops_no_visit)
     for (int i = 0; i < 100; i++)
         assert_int_equal(visit(e, n++), USHER_OK);
     {
-        struct ask_queue_visit_filter filter = ASK_QUEUE_VISIT_FILTER_INIT;
+        struct ask_queue_visit_filter filter = { 0 };
         struct usher_result r;
         char user[32];
 

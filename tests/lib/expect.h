@@ -11,7 +11,7 @@
 #ifndef USHER_LIB_EXPECT_H
 #define USHER_LIB_EXPECT_H
 
-#include <usher/operation.h>
+#include <usher/store/operation.h>
 
 /* The statuses that expect_at() accepts, in place of one. */
 enum {

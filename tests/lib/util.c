@@ -61,6 +61,12 @@ uint64_t rnd(uint64_t n)
     return random_below(&seed_state, n);
 }
 
+void assert_text(struct usher_text t, const char *want)
+{
+    if (!text_is(t, want))
+        fail_msg("\"%.*s\" instead of \"%s\"", (int)t.size, t.data != NULL ? t.data : "", want);
+}
+
 int64_t clock_of(void *payload)
 {
     return *(const int64_t *)payload;

@@ -38,6 +38,16 @@ static inline bool text_equal(const struct usher_text *a, const struct usher_tex
     return a->size == b->size && (a->size == 0 || memcmp(a->data, b->data, a->size) == 0);
 }
 
+static inline bool text_is(struct usher_text t, const char *want)
+{
+    struct usher_text other = text(want);
+
+    return text_equal(&t, &other);
+}
+
+/* The test fails if @t is not @want. */
+void assert_text(struct usher_text t, const char *want);
+
 /* The clock of an engine whose payload is the address of an int64_t. */
 int64_t clock_of(void *payload);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* compare -- two answers to the same command, and two notices of the same change, field by
- * field.  Not compared: epochs (but that there is one), messages, who owns what. */
+ * field of the tables (core/verbs.h).  Not compared: epochs (but that there is one), messages, who
+ * owns what. */
 #ifndef USHER_TESTS_COMPARE_H
 #define USHER_TESTS_COMPARE_H
 
@@ -12,10 +13,6 @@
 /* True when they are equal.  Else writes a line for each difference to @f (NULL: none). */
 bool replies_equal(enum usher_verb verb, const struct usher_result *a, const struct usher_result *b,
                    FILE *f);
-bool queue_replies_equal(enum usher_verb verb, const struct usher_result *a,
-                         const struct usher_result *b, FILE *f);
-bool room_replies_equal(enum usher_verb verb, const struct usher_result *a,
-                        const struct usher_result *b, FILE *f);
 /* @store has, or has not, a history within it.  Where it tells of visits that the queue does not
  * keep any more, behind those that it keeps (which the model tells of), @r is cut to the latter:
  * test_visits.c is about the others. */
@@ -25,8 +22,6 @@ bool notices_equal(const struct usher_notice *a, const struct usher_notice *b, F
 
 /* All of it, some lines. */
 void reply_print(FILE *f, enum usher_verb verb, const struct usher_result *r);
-void queue_reply_print(FILE *f, enum usher_verb verb, const struct usher_result *r);
-void room_reply_print(FILE *f, enum usher_verb verb, const struct usher_result *r);
 void notice_print(FILE *f, const struct usher_notice *n); /* one line */
 
 #endif

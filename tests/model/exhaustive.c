@@ -317,11 +317,11 @@ static void runner_differs(const struct runner *r, size_t i)
             gen_print(stderr, &r->c[k]);
             (void)fprintf(stderr, "    # %s\n", usher_status_word(r->got[k].status));
         }
-    (void)noun->model->replies_equal(verb, &r->want[i], &r->got[i], stderr);
+    (void)replies_equal(verb, &r->want[i], &r->got[i], stderr);
     (void)fprintf(stderr, "  the model:\n");
-    noun->model->reply_print(stderr, verb, &r->want[i]);
+    reply_print(stderr, verb, &r->want[i]);
     (void)fprintf(stderr, "  %s:\n", r->store->name);
-    noun->model->reply_print(stderr, verb, &r->got[i]);
+    reply_print(stderr, verb, &r->got[i]);
 }
 
 static void runner_flush(struct runner *r)
@@ -346,7 +346,7 @@ static void runner_flush(struct runner *r)
         usher_unwatch(r->e, watch);
     for (size_t i = 0; i < r->n && equal; i++) {
         queue_history_cut(r->store->name, &r->c[i], &r->want[i], &r->got[i]);
-        equal = noun->model->replies_equal(r->c[i].verb, &r->want[i], &r->got[i], NULL);
+        equal = replies_equal(r->c[i].verb, &r->want[i], &r->got[i], NULL);
         if (!equal)
             runner_differs(r, i);
     }

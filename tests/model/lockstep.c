@@ -358,17 +358,16 @@ static size_t run_some(const struct world *w, struct target *t,
     }
     for (size_t i = 0; i < n; i++) {
         queue_history_cut(t->store->name, &commands[i], &model[i], &replies[i]);
-        if (bad == n &&
-            (!noun->model->replies_equal(commands[i].verb, &model[i], &replies[i], NULL) ||
-             !same_epoch(w, t, &commands[i], &model[i], &replies[i]))) {
+        if (bad == n && (!replies_equal(commands[i].verb, &model[i], &replies[i], NULL) ||
+                         !same_epoch(w, t, &commands[i], &model[i], &replies[i]))) {
             bad = i;
             say(f, "answers of the model and of %s differ (or an epoch changed)\n", t->store->name);
             if (f != NULL) {
-                (void)noun->model->replies_equal(commands[i].verb, &model[i], &replies[i], f);
+                (void)replies_equal(commands[i].verb, &model[i], &replies[i], f);
                 say(f, "  the model:\n");
-                noun->model->reply_print(f, commands[i].verb, &model[i]);
+                reply_print(f, commands[i].verb, &model[i]);
                 say(f, "  %s:\n", t->store->name);
-                noun->model->reply_print(f, commands[i].verb, &replies[i]);
+                reply_print(f, commands[i].verb, &replies[i]);
             }
         }
         if (t->store == stores) {

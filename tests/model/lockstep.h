@@ -51,6 +51,39 @@ struct lockstep {
     const struct noun_model *model;
 };
 
+/* Define the methods of a generator whose functions begin with @gen, opened by @open, with @gen_@n
+ * scopes called @gen_@scope(). */
+#define LOCKSTEP_GEN(gen, open, n, scope)                        \
+    static void *lockstep_open(uint64_t seed)                    \
+    {                                                            \
+        return open;                                             \
+    }                                                            \
+    static void lockstep_close(void *g)                          \
+    {                                                            \
+        gen##_close(g);                                          \
+    }                                                            \
+    static const char *lockstep_about(const void *g)             \
+    {                                                            \
+        return gen##_about(g);                                   \
+    }                                                            \
+    static unsigned lockstep_scopes(const void *g)               \
+    {                                                            \
+        return gen##_##n(g);                                     \
+    }                                                            \
+    static const char *lockstep_scope(const void *g, unsigned i) \
+    {                                                            \
+        return gen##_##scope(g, i);                              \
+    }                                                            \
+    static void lockstep_next(void *g, void *ret_command)        \
+    {                                                            \
+        gen##_next(g, ret_command);                              \
+    }
+
+/* These, among the members of a struct lockstep. */
+#define LOCKSTEP_METHODS                                                                 \
+    .gen_open = lockstep_open, .gen_close = lockstep_close, .gen_about = lockstep_about, \
+    .gen_scopes = lockstep_scopes, .gen_scope = lockstep_scope, .gen_next = lockstep_next
+
 /* main() of a test program: what it returns. */
 int lockstep_main(const struct lockstep *noun);
 

@@ -4,7 +4,6 @@
 
 #include "model/nouns.h"
 
-#include "model/compare.h"
 #include "model/gen.h"
 #include "model/model.h"
 #include "model/queue_gen.h"
@@ -12,49 +11,61 @@
 #include "model/room_gen.h"
 #include "model/room_model.h"
 
-/* ---- numbers ----------------------------------------------------------------------- */
+/* The methods of a model whose functions begin with @prefix, and of its generator. */
+#define METHODS(name, prefix, gen)                                                 \
+    static void name##_close(void *model)                                          \
+    {                                                                              \
+        prefix##_close(model);                                                     \
+    }                                                                              \
+    static struct usher_operation name##_resolve(const void *model, void *command) \
+    {                                                                              \
+        return gen##_resolve(command, model);                                      \
+    }                                                                              \
+    static void name##_execute(void *model, const struct usher_operation *c,       \
+                               struct usher_result *r)                             \
+    {                                                                              \
+        prefix##_execute(model, c, r);                                             \
+    }                                                                              \
+    static const char *name##_fault(const void *model)                             \
+    {                                                                              \
+        return prefix##_fault(model);                                              \
+    }
 
-static void *number_open(noun_notify *notify, void *payload)
+/* Those of a model that is given its watcher after it was opened. */
+#define WATCHED_METHODS(name, type, prefix)                                                \
+    static struct type *name##_watched(struct type *m, noun_notify *notify, void *payload) \
+    {                                                                                      \
+        m->notify = notify;                                                                \
+        m->payload = payload;                                                              \
+        return m;                                                                          \
+    }                                                                                      \
+    static void *name##_open(noun_notify *notify, void *payload)                           \
+    {                                                                                      \
+        return name##_watched(prefix##_open(), notify, payload);                           \
+    }                                                                                      \
+    static void *name##_copy(const void *model, noun_notify *notify, void *payload)        \
+    {                                                                                      \
+        return name##_watched(prefix##_copy(model), notify, payload);                      \
+    }                                                                                      \
+    static const char *name##_sums(const void *model)                                      \
+    {                                                                                      \
+        return prefix##_sums(model);                                                       \
+    }
+
+METHODS(number, model, gen)
+WATCHED_METHODS(number, model, model)
+METHODS(queue, queue_model, queue_gen)
+WATCHED_METHODS(queue, queue_model, queue_model)
+METHODS(room, room_model, room_gen)
+
+static void *room_open(noun_notify *notify, void *payload)
 {
-    struct model *m = model_open();
-
-    m->notify = notify;
-    m->payload = payload;
-    return m;
+    return room_model_open(notify, payload);
 }
 
-static void *number_copy(const void *model, noun_notify *notify, void *payload)
+static void *room_copy(const void *model, noun_notify *notify, void *payload)
 {
-    struct model *m = model_copy(model);
-
-    m->notify = notify;
-    m->payload = payload;
-    return m;
-}
-
-static void number_close(void *model)
-{
-    model_close(model);
-}
-
-static struct usher_operation number_resolve(const void *model, void *command)
-{
-    return gen_resolve(command, model);
-}
-
-static void number_execute(void *model, const struct usher_operation *c, struct usher_result *r)
-{
-    model_execute(model, c, r);
-}
-
-static const char *number_fault(const void *model)
-{
-    return model_fault(model);
-}
-
-static const char *number_sums(const void *model)
-{
-    return model_sums(model);
+    return room_model_copy(model, notify, payload);
 }
 
 const struct noun_model number_noun = {
@@ -68,54 +79,7 @@ const struct noun_model number_noun = {
     .reply_done = model_reply_done,
     .fault = number_fault,
     .sums = number_sums,
-    .replies_equal = replies_equal,
-    .reply_print = reply_print,
 };
-
-/* ---- queues ------------------------------------------------------------------------ */
-
-static void *queue_open(noun_notify *notify, void *payload)
-{
-    struct queue_model *m = queue_model_open();
-
-    m->notify = notify;
-    m->payload = payload;
-    return m;
-}
-
-static void *queue_copy(const void *model, noun_notify *notify, void *payload)
-{
-    struct queue_model *m = queue_model_copy(model);
-
-    m->notify = notify;
-    m->payload = payload;
-    return m;
-}
-
-static void queue_close(void *model)
-{
-    queue_model_close(model);
-}
-
-static struct usher_operation queue_resolve(const void *model, void *command)
-{
-    return queue_gen_resolve(command, model);
-}
-
-static void queue_execute(void *model, const struct usher_operation *c, struct usher_result *r)
-{
-    queue_model_execute(model, c, r);
-}
-
-static const char *queue_fault(const void *model)
-{
-    return queue_model_fault(model);
-}
-
-static const char *queue_sums(const void *model)
-{
-    return queue_model_sums(model);
-}
 
 const struct noun_model queue_noun = {
     .noun = USHER_QUEUE,
@@ -128,41 +92,7 @@ const struct noun_model queue_noun = {
     .reply_done = queue_model_reply_done,
     .fault = queue_fault,
     .sums = queue_sums,
-    .replies_equal = queue_replies_equal,
-    .reply_print = queue_reply_print,
 };
-
-/* ---- rooms ------------------------------------------------------------------------- */
-
-static void *room_open(noun_notify *notify, void *payload)
-{
-    return room_model_open(notify, payload);
-}
-
-static void *room_copy(const void *model, noun_notify *notify, void *payload)
-{
-    return room_model_copy(model, notify, payload);
-}
-
-static void room_close(void *model)
-{
-    room_model_close(model);
-}
-
-static struct usher_operation room_resolve(const void *model, void *command)
-{
-    return room_gen_resolve(command, model);
-}
-
-static void room_execute(void *model, const struct usher_operation *c, struct usher_result *r)
-{
-    room_model_execute(model, c, r);
-}
-
-static const char *room_fault(const void *model)
-{
-    return room_model_fault(model);
-}
 
 const struct noun_model room_noun = {
     .noun = USHER_ROOM,
@@ -174,6 +104,4 @@ const struct noun_model room_noun = {
     .execute = room_execute,
     .reply_done = room_model_reply_done,
     .fault = room_fault,
-    .replies_equal = room_replies_equal,
-    .reply_print = room_reply_print,
 };

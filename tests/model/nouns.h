@@ -8,7 +8,6 @@
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdio.h>
 
 #include <usher/store/operation.h>
 
@@ -27,10 +26,6 @@ struct noun_model {
     const char *(*fault)(const void *model); /* NULL, or the invariant that does not hold */
     /* NULL, or what does not add up; may be NULL.  Dearer than fault(). */
     const char *(*sums)(const void *model);
-    /* See compare.h. */
-    bool (*replies_equal)(enum usher_verb verb, const struct usher_result *a,
-                          const struct usher_result *b, FILE *f);
-    void (*reply_print)(FILE *f, enum usher_verb verb, const struct usher_result *r);
 };
 
 extern const struct noun_model number_noun, queue_noun, room_noun;

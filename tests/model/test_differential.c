@@ -5,35 +5,7 @@
 #include "model/gen.h"
 #include "model/lockstep.h"
 
-static void *open_gen(uint64_t seed)
-{
-    return gen_open(seed, 0);
-}
-
-static void close_gen(void *gen)
-{
-    gen_close(gen);
-}
-
-static const char *about(const void *gen)
-{
-    return gen_about(gen);
-}
-
-static unsigned scopes(const void *gen)
-{
-    return gen_pools(gen);
-}
-
-static const char *scope(const void *gen, unsigned i)
-{
-    return gen_pool(gen, i);
-}
-
-static void next(void *gen, void *ret_command)
-{
-    gen_next(gen, ret_command);
-}
+LOCKSTEP_GEN(gen, gen_open(seed, 0), pools, pool)
 
 int main(void)
 {
@@ -44,12 +16,7 @@ int main(void)
         .seed = 20240229,
         .steps = 100000,
         .steps_long = 3400000, /* ten million on three stores */
-        .gen_open = open_gen,
-        .gen_close = close_gen,
-        .gen_about = about,
-        .gen_scopes = scopes,
-        .gen_scope = scope,
-        .gen_next = next,
+        LOCKSTEP_METHODS,
     };
 
     return lockstep_main(&numbers);

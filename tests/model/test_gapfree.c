@@ -368,7 +368,7 @@ static void sweep(void)
 
     EACH(s)
     {
-        enum usher_status status = ask_serial_sweep(w.e[s], "inv", NULL);
+        enum usher_status status = ask_serial_sweep(w.e[s], "inv");
 
         if (s == 0 && status == USHER_OK)
             want = status;

@@ -156,7 +156,7 @@ static bool set_longest(struct world *w, struct server *s)
 static bool take_back(struct world *w, struct server *s)
 {
     unsigned i = newest(~s->history & ((1u << w->n) - 1)), by = GRANTS;
-    struct ask_number_call_options options = ASK_NUMBER_CALL_OPTIONS_INIT;
+    struct ask_number_call_options options = { 0 };
     struct ask_number_hold hold;
     char name[16];
     enum usher_status status;
@@ -226,7 +226,7 @@ static void look_at_node(const struct world *w, const struct server *s)
     struct usher_result r;
     size_t n = 0;
 
-    assert_int_equal(ask_number_list_node(e, "p", "m", NULL, 0, &r), USHER_OK);
+    assert_int_equal(ask_number_list_node(e, "p", "m", &r), USHER_OK);
     for (unsigned i = 0; i < w->n; i++)
         if ((s->live & 1u << i) != 0 && w->grants[i].back) {
             bool found = false;

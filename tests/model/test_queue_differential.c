@@ -5,35 +5,7 @@
 #include "model/lockstep.h"
 #include "model/queue_gen.h"
 
-static void *open_gen(uint64_t seed)
-{
-    return queue_gen_open(seed);
-}
-
-static void close_gen(void *gen)
-{
-    queue_gen_close(gen);
-}
-
-static const char *about(const void *gen)
-{
-    return queue_gen_about(gen);
-}
-
-static unsigned scopes(const void *gen)
-{
-    return queue_gen_queues(gen);
-}
-
-static const char *scope(const void *gen, unsigned i)
-{
-    return queue_gen_queue(gen, i);
-}
-
-static void next(void *gen, void *ret_command)
-{
-    queue_gen_next(gen, ret_command);
-}
+LOCKSTEP_GEN(queue_gen, queue_gen_open(seed), queues, queue)
 
 static bool last_look(const void *gen, unsigned scope, unsigned i, struct usher_operation *ret)
 {
@@ -49,12 +21,7 @@ int main(void)
         .seed = 20241121,
         .steps = 40000,
         .steps_long = 1000000,
-        .gen_open = open_gen,
-        .gen_close = close_gen,
-        .gen_about = about,
-        .gen_scopes = scopes,
-        .gen_scope = scope,
-        .gen_next = next,
+        LOCKSTEP_METHODS,
         .last_look = last_look,
     };
 

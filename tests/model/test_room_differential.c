@@ -5,35 +5,7 @@
 #include "model/lockstep.h"
 #include "model/room_gen.h"
 
-static void *open_gen(uint64_t seed)
-{
-    return room_gen_open(seed);
-}
-
-static void close_gen(void *gen)
-{
-    room_gen_close(gen);
-}
-
-static const char *about(const void *gen)
-{
-    return room_gen_about(gen);
-}
-
-static unsigned scopes(const void *gen)
-{
-    return room_gen_rooms(gen);
-}
-
-static const char *scope(const void *gen, unsigned i)
-{
-    return room_gen_room(gen, i);
-}
-
-static void next(void *gen, void *ret_command)
-{
-    room_gen_next(gen, ret_command);
-}
+LOCKSTEP_GEN(room_gen, room_gen_open(seed), rooms, room)
 
 int main(void)
 {
@@ -44,12 +16,7 @@ int main(void)
         .seed = 20251121,
         .steps = 60000,
         .steps_long = 1000000,
-        .gen_open = open_gen,
-        .gen_close = close_gen,
-        .gen_about = about,
-        .gen_scopes = scopes,
-        .gen_scope = scope,
-        .gen_next = next,
+        LOCKSTEP_METHODS,
     };
 
     return lockstep_main(&rooms);

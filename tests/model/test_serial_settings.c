@@ -195,7 +195,7 @@ static void fill(void)
     EACH(s)
     {
         enum usher_status status =
-            tick ? ask_serial_tick(w.e[s], "r", NULL) : ask_serial_fill(w.e[s], "r", n, NULL, NULL);
+            tick ? ask_serial_tick(w.e[s], "r") : ask_serial_fill(w.e[s], "r", n);
 
         if (status != USHER_OK && status != USHER_SAME && status != USHER_FULL)
             wrong(s, "fill", usher_status_word(status));

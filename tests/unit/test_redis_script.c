@@ -225,7 +225,7 @@ static void grant(size_t without)
 static const char *failure(struct usher_engine *e)
 {
     struct usher_number_result_settings set = { 0 };
-    struct ask_number_call_options opt = ASK_NUMBER_CALL_OPTIONS_INIT;
+    struct ask_number_call_options opt = { 0 };
     struct usher_number_result_statistics stats;
     struct usher_result reply;
     struct ask_number_hold hold;

@@ -300,16 +300,14 @@ struct usher_id_options {
     int64_t next; /* set: skip the ids below this one; the counter never goes back; 0 to 2^63 - 1 */
     uint64_t epoch; /* only if the scope has this epoch, else stale */
     uint64_t token; /* return: the token of the answer; if it is not current: stale */
-    /* install: max of the current segment, as show returns it; not given: there is no segment;
-     * 0 to 2^63 - 1 */
-    int64_t highest;
-    int64_t if_version; /* only if the scope has this version, else stale; 1 to 2^53 - 1 */
+    /* create, next, set, return: only if the scope has this version, else stale; 1 to 2^53 - 1 */
+    int64_t if_version;
     int64_t since_version; /* changes: only changes after this version; 0 to 2^53 - 1 */
     int64_t max; /* changes: maximum notices; a page ends after 256; 1 to 10,000 */
 };
 #ifdef __cplusplus
 #define USHER_ID_OPTIONS_INIT \
-    { sizeof(struct usher_id_options), NULL, 0, NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+    { sizeof(struct usher_id_options), NULL, 0, NULL, 0, 0, 0, 0, 0, 0, 0, 0 }
 #else
 #define USHER_ID_OPTIONS_INIT { .size = sizeof(struct usher_id_options) }
 #endif
@@ -354,14 +352,13 @@ struct usher_id_answer {
     bool repeated; /* cached result of an earlier command with this request id */
     bool more; /* not complete: call again */
     char message[USHER_MESSAGE_MAX]; /* one line, or "" */
-    int64_t first; /* next, return, install: the first id of a range */
-    int64_t n; /* next, return, install: number of items */
+    int64_t first; /* next, return: the first id of a range */
+    int64_t n; /* next, return: number of items */
     int64_t next; /* the next id */
     int64_t highest; /* the last number allowed */
-    /* next, show, return, install: difference from one number to the next; of ids: ids of a
-     * segment */
+    /* next, show, return: difference from one number to the next; of ids: ids of a segment */
     int64_t step;
-    int64_t by; /* next, return, install: difference from one id to the next */
+    int64_t by; /* next, return: difference from one id to the next */
     /* next: fencing token of the hold; every later hold of the scope has another one */
     uint64_t token;
     int64_t why; /* set: reason of a refusal */
@@ -461,15 +458,6 @@ USHER_API enum usher_status usher_id_set(struct usher_engine *e, const char *dis
                                          struct usher_reply **ret);
 
 /**
- * Delete @dispenser and its counter.  If it is created again, it begins at its start, unless an
- * authority grants its segments.  USHER_OK; USHER_SAME: it is not there.
- * Options: opt->epoch, opt->if_version.
- */
-USHER_API enum usher_status usher_id_delete(struct usher_engine *e, const char *dispenser,
-                                            const struct usher_id_options *opt,
-                                            struct usher_id_answer *ret);
-
-/**
  * Return @n ids from @first on, with opt->token and opt->epoch of the answer that gave them.
  * These are all ids of that answer, or the last ones of it.  The caller must have used none of
  * them, and may use none from then on, for every status.
@@ -484,18 +472,6 @@ USHER_API enum usher_status usher_id_return(struct usher_engine *e, const char *
                                             int64_t first, int64_t n,
                                             const struct usher_id_options *opt,
                                             struct usher_id_answer *ret);
-
-/**
- * Install a segment of @n ids from @first on in a managed dispenser whose current one ends at
- * opt->highest (of usher_id_show(); not given: it has none).  opt->epoch is that of the dispenser.
- * USHER_OK; USHER_STALE: it has got another segment in the meantime; USHER_REFUSED: not managed,
- * or ids below would repeat.
- * Options: opt->epoch, opt->highest, opt->if_version.
- */
-USHER_API enum usher_status usher_id_install(struct usher_engine *e, const char *dispenser,
-                                             int64_t first, int64_t n,
-                                             const struct usher_id_options *opt,
-                                             struct usher_id_answer *ret);
 
 /**
  * Read the change log of @dispenser, even if it was deleted since: changes after

@@ -152,7 +152,7 @@ struct usher_number_answer {
     uint64_t token;
     int64_t until_ms; /* call, hangup, renew: when it expires */
     int64_t next_free_ms; /* call: no number becomes free by an expiry before this time */
-    int64_t count; /* renew, free, sweep, drop: number of changes */
+    int64_t count; /* renew, free, sweep: number of changes */
     char number[USHER_NAME_MAX + 1]; /* call: a number of the pool */
     char after[USHER_NAME_MAX + 1]; /* renew, list: where the previous page ended */
     int64_t since_version; /* changes: a version */
@@ -446,16 +446,6 @@ USHER_API enum usher_status usher_number_set(struct usher_engine *e, const char 
 USHER_API enum usher_status usher_number_sweep(struct usher_engine *e, const char *pool,
                                                const struct usher_number_options *opt,
                                                struct usher_number_answer *ret);
-
-/**
- * For operators: erase @pool and everything in it, in bounded steps.  Repeat it while the answer
- * has more; usher_drop() does so.  USHER_OK: the answer has count, in records; USHER_SAME: there
- * is none.
- * Options: opt->if_version, opt->epoch.
- */
-USHER_API enum usher_status usher_number_drop(struct usher_engine *e, const char *pool,
-                                              const struct usher_number_options *opt,
-                                              struct usher_number_answer *ret);
 
 /**
  * Read the change log of @pool: changes after opt->since_version as rows, oldest first, at most

@@ -272,7 +272,7 @@ struct usher_queue_answer {
     uint64_t token; /* fencing token of the hold; every later hold of the scope has another one */
     int64_t login; /* version of the agent's login */
     int64_t rooms; /* number of rooms of the agent */
-    int64_t count; /* sweep, free, drain, drop: number of changes */
+    int64_t count; /* sweep, free, drain: number of changes */
     char room[USHER_QUEUE_ROOM_MAX]; /* the room of the user: EPOCH.LOGIN.NO */
     char user[USHER_NAME_MAX + 1]; /* leave, finish, accept, reject: a user that wants an agent */
     char agent[USHER_NAME_MAX + 1]; /* an agent */
@@ -656,16 +656,6 @@ USHER_API enum usher_status usher_queue_move(struct usher_engine *e, const char 
  */
 USHER_API enum usher_status usher_queue_free(struct usher_engine *e, const char *queue,
                                              const char *agent,
-                                             const struct usher_queue_options *opt,
-                                             struct usher_queue_answer *ret);
-
-/**
- * For operators: erase @queue and everything in it, in bounded steps.  Repeat it while the answer
- * has more; usher_drop() does so.  USHER_OK: the answer has count, in records; USHER_SAME: there
- * is none; USHER_REFUSED: it keeps ended visits for the history (archive).
- * Options: opt->if_version, opt->epoch.
- */
-USHER_API enum usher_status usher_queue_drop(struct usher_engine *e, const char *queue,
                                              const struct usher_queue_options *opt,
                                              struct usher_queue_answer *ret);
 

@@ -134,11 +134,6 @@ USHER_API enum usher_status usher_serial_journal(
     struct usher_engine *e, const char *rule, uint64_t row, size_t max,
     void (*fn)(void *payload, const struct usher_authority_event *event), void *payload);
 
-/** Call @fn with the name of each rule, in any order.  O(records of rules). */
-typedef void usher_serial_rules_fn(void *payload, const char *rule);
-USHER_API enum usher_status usher_serial_rules(struct usher_engine *e, usher_serial_rules_fn *fn,
-                                               void *payload);
-
 /** Words for codes; "?" if there is none.  Static. */
 USHER_API const char *usher_serial_why_word(enum usher_serial_why why);
 USHER_API const char *usher_serial_why_text(enum usher_serial_why why);
@@ -165,9 +160,6 @@ struct usher_serial_options {
     int64_t lease_ms;
     int64_t n; /* confirm, void, holds, sweep: how many; 1 to 1,000,000,000,000,000 */
     int64_t debt; /* take, setmax: 1: without the authority, while it cannot be reached */
-    /* grant: the period of an answer to check: only if it is still this one, else stale; -1 to
-     * 2,932,896 */
-    int64_t period;
     int64_t if_version; /* only if the scope has this version, else stale; 1 to 2^53 - 1 */
     uint64_t epoch; /* only if the scope has this epoch, else stale */
     int64_t since_version; /* changes: only changes after this version; 0 to 2^53 - 1 */
@@ -180,7 +172,7 @@ struct usher_serial_options {
 #ifdef __cplusplus
 #define USHER_SERIAL_OPTIONS_INIT \
     { sizeof(struct usher_serial_options), NULL, 0, NULL, 0, 0, NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0, \
-    0, NULL }
+    NULL }
 #else
 #define USHER_SERIAL_OPTIONS_INIT { .size = sizeof(struct usher_serial_options) }
 #endif
@@ -266,8 +258,8 @@ struct usher_serial_answer {
     int64_t made; /* show: numbers were made */
     int64_t cur; /* the last number made */
     int64_t highest; /* check, setmax, setmaxcur, show: the last number allowed */
-    int64_t granted; /* check, grant: the last number that may be issued */
-    int64_t period; /* rule, check, show, grant: start of the period, in days since 1970 */
+    int64_t granted; /* check: the last number that may be issued */
+    int64_t period; /* rule, check, show: start of the period, in days since 1970 */
     uint64_t token; /* fencing token of the hold; every later hold of the scope has another one */
     int64_t until_ms; /* when it expires */
     int64_t state; /* the state, after the command */
@@ -518,18 +510,6 @@ USHER_API enum usher_status usher_serial_show(struct usher_engine *e, const char
                                               struct usher_reply **ret);
 
 /**
- * Delete @rule.  Its counters stay: a rule created again under its name continues after the numbers
- * that were taken in its period, and makes again those that were made and not taken.  With another
- * base, step, radix or format the application must ensure that old and new serials differ.
- * USHER_OK; USHER_SAME: not there; USHER_REFUSED while numbers are held, in doubt, returned or
- * lost.
- * Options: opt->if_version, opt->epoch.
- */
-USHER_API enum usher_status usher_serial_delete(struct usher_engine *e, const char *rule,
-                                                const struct usher_serial_options *opt,
-                                                struct usher_serial_answer *ret);
-
-/**
  * List numbers held or in doubt as rows, oldest first (by opt->owner, or with opt->doubt = 1 those
  * in doubt, or all).  If all are listed, returned ones follow: first those whose hold is over and
  * has not been written yet, then the others, lowest first.  Returned numbers of past periods have a
@@ -551,16 +531,6 @@ USHER_API enum usher_status usher_serial_holds(struct usher_engine *e, const cha
  * Options: opt->n, opt->if_version, opt->epoch.
  */
 USHER_API enum usher_status usher_serial_sweep(struct usher_engine *e, const char *rule,
-                                               const struct usher_serial_options *opt,
-                                               struct usher_serial_answer *ret);
-
-/**
- * For authorities: grant the numbers after @from up to @to to the store.  USHER_OK, USHER_SAME,
- * USHER_REFUSED.
- * Options: opt->period, opt->if_version, opt->epoch.
- */
-USHER_API enum usher_status usher_serial_grant(struct usher_engine *e, const char *rule,
-                                               int64_t from, int64_t to,
                                                const struct usher_serial_options *opt,
                                                struct usher_serial_answer *ret);
 

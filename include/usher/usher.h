@@ -543,8 +543,13 @@ USHER_API enum usher_status usher_scopes(struct usher_engine *e, enum usher_noun
  * All holds end.  Their tokens and rooms are never issued again under this name: a command that
  * presents one gets USHER_MISSING or USHER_STALE.  Watchers receive one change (USHER_NUMBER_DROP,
  * USHER_QUEUE_DROP, USHER_ROOM_CLOSE and _DONE, …).  Visits of a queue in a history stay there.
- * Rules and dispensers are deleted as by usher_serial_delete() and usher_id_delete(): created
- * again, a rule and, with an authority, a dispenser continue after the numbers already issued.
+ * A rule that is created again continues after the numbers that were taken in its period, and makes
+ * again those that were made and not taken.  With another base, step, radix or format the
+ * application must ensure that old and new serials differ.  A dispenser that is created again
+ * continues after its ids if an authority grants its segments, else it begins at its start.
+ *
+ * For a program that must not wait: post the verb of the noun (USHER_NUMBER_DROP, _QUEUE_DROP,
+ * _ROOM_CLOSE, _SERIAL_DELETE, _ID_DELETE) as values (command.h), again while the reply has more.
  *
  * *@ret_items (may be NULL) is the number of records erased, even on failure; 1 for a rule or
  * dispenser.
@@ -552,7 +557,7 @@ USHER_API enum usher_status usher_scopes(struct usher_engine *e, enum usher_noun
  * USHER_OK
  * USHER_SAME     it does not exist
  * USHER_REFUSED  a queue with ended visits that its `archive` keeps for the history, or a rule with
- *                held numbers; see usher_message()
+ *                numbers held, in doubt, returned or lost; see usher_message()
  * USHER_UNAVAILABLE, USHER_UNKNOWN, USHER_NOMEM  it may be partly erased: call again
  * USHER_INVALID
  *

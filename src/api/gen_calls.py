@@ -241,12 +241,15 @@ class Call:
     def __init__(self, line):
         left, _, self.returns = line.partition(" = ")
         self.word, *self.given = left.split()
+        self.word, _, name = self.word.partition(":")
+        self.name = name or self.word  # of the function
         self.doc = []
 
 
 class Noun:
     def __init__(self, path, noun, library):
         self.noun, self.lists, self.calls = noun, {}, {}
+        self.without = {}  # verbs that have no function of their own
         self.notes = {}  # of settings: what C wants besides
         self.told = {}  # settings that come back as another field: STEP=STEP_FIRST
         self.path = os.path.join(path, noun + ".txt")
@@ -259,13 +262,16 @@ class Noun:
                 elif first in ("options", "settings", "answer", "row", "statistics"):
                     self.lists[first] = [word.split("=")[0] for word in line.split()[1:]]
                     self.told.update(word.split("=") for word in line.split() if "=" in word)
+                elif first == "without":
+                    self.without.update((word, Call(word)) for word in line.split()[1:])
                 elif first == "note":
                     name, _, note = line[5:].partition(" ")
                     self.notes[name] = note
                 elif first == "scope":
                     self.scope = line.split()[1]
                 elif line and not line.startswith("#"):
-                    self.calls[first] = Call(line)
+                    call = Call(line)
+                    self.calls[call.word] = call
         self.fields, self.helps = library.fields, library.helps
         self.args = {}  # by field: what it is, and the verbs that take it
         self.later = []  # members behind those of each struct
@@ -278,12 +284,14 @@ class Noun:
         for code, word, takes, tells, rows in library.verbs(self.noun):
             for name in takes:
                 self.learn(library.argument(code, name), word)
-            if word not in self.calls:
+            if word not in self.calls and word not in self.without:
                 sys.exit(f"{self.noun}.txt has no call `{word}`")
-            call = self.calls[word]
+            call = self.calls.get(word) or self.without[word]
             seen.add(word)
             call.rows, call.takes, call.code = bool(rows), takes, code
             call.must = [n for n in takes if library.must(code, n)]
+            if word in self.without:
+                continue
             where = "settings" if call.returns == "settings" else "options"
             if call.returns == "settings":
                 self.append("settings", [n for n in takes if n in tells])
@@ -310,7 +318,7 @@ class Noun:
                 if name not in self.lists["row"]:
                     sys.exit(f"{self.noun} {word} has rows with {name}: {self.noun}.txt has not")
                 self.use("row", name, word)
-        for word in self.calls:
+        for word in [*self.calls, *self.without]:
             if word not in seen:
                 sys.exit(f"{self.noun}.txt: there is no verb `{word}`")
         for name in self.notes:
@@ -398,7 +406,7 @@ class Noun:
         args.append(f"const struct usher_{noun}_options *opt")
         args.append(f"struct usher_{noun}_answer *ret" if not call.returns else
                     "struct usher_reply **ret")
-        start = f"enum usher_status usher_{noun}_{call.word}("
+        start = f"enum usher_status usher_{noun}_{call.name}("
         return args, start
 
     def header(self):
@@ -489,7 +497,7 @@ class Noun:
     # ---- the names that are let out ----
 
     def exported(self):
-        names = [f"usher_{self.noun}_{word}" for word in self.calls]
+        names = [f"usher_{self.noun}_{call.name}" for call in self.calls.values()]
         names += [f"usher_{self.noun}_{which}_of" for which in
                   ("answer", "settings", "statistics", "row") if which in self.lists]
         return names
@@ -582,6 +590,9 @@ def tried(nouns):
                 lines += [f"    case USHER_{n.noun.upper()}_{call.word.upper()}:",
                           f"        return {are};"]
     lines += ["    default:", "        return false;", "    }", "}", "",
+              "static bool has_call(uint32_t verb)", "{"]
+    have = [f"verb != USHER_{n.noun.upper()}_{word.upper()}" for n in nouns for word in n.without]
+    lines += ["    return " + " &&\n           ".join(have) + ";", "}", "",
               "static bool has_settings(uint32_t verb)", "{"]
     have = [f"verb == USHER_{n.noun.upper()}_{call.word.upper()}" for n in nouns
             for call in n.calls.values() if call.returns == "settings"]
@@ -597,7 +608,7 @@ def tried(nouns):
             args += ["settings"] if call.returns == "settings" else []
             args += ["opt", "reply" if call.returns else "answer"]
             lines += [f"    case USHER_{n.noun.upper()}_{call.word.upper()}:",
-                      f"        return usher_{n.noun}_{call.word}({', '.join(args)});"]
+                      f"        return usher_{n.noun}_{call.name}({', '.join(args)});"]
     lines += ["    default:", "        fail();", "        return USHER_INVALID;", "    }", "}", "",
               "static bool is_reply(uint32_t verb)", "{"]
     have = [f"verb == USHER_{n.noun.upper()}_{call.word.upper()}" for n in nouns
@@ -625,7 +636,7 @@ def manual_with(path, nouns):
         text = text[:at]
         by_hand = re.findall(f"Cm {n.noun} ([a-z]+(?: , [a-z]+)*)", text + rest)
         by_hand = " , ".join(by_hand).split(" , ")
-        for call in n.calls.values():
+        for call in [*n.calls.values(), *n.without.values()]:
             if call.word not in by_hand:
                 text += "\n".join(n.verb_manual(call)) + "\n"
         text += rest

@@ -100,7 +100,7 @@ def page(noun):
               ".Fn usher_collect",
               "returns the answer.", "Any thread may call them.", ".Bl -tag -width Ds"]
     for call in calls:
-        lines.append(f".It Fn {name}_{call.word}")
+        lines.append(f".It Fn {name}_{call.name}")
         lines += described(list(call.doc))
         takes = [noun.fields[f].member() for f in noun.lists["options"] if f in call.options]
         if takes:

@@ -6,7 +6,6 @@ static const struct usher__member id_options[] = {
     MEMBER(struct usher_id_options, next, NEXT, NEXT, NUMBER),
     MEMBER(struct usher_id_options, epoch, EPOCH, EPOCH, TOKEN),
     MEMBER(struct usher_id_options, token, TOKEN, TOKEN, TOKEN),
-    MEMBER(struct usher_id_options, highest, HIGHEST, HIGHEST, NUMBER),
     MEMBER(struct usher_id_options, if_version, IF_VERSION, IF_VERSION, NUMBER),
     MEMBER(struct usher_id_options, since_version, SINCE_VERSION, SINCE_VERSION, NUMBER),
     MEMBER(struct usher_id_options, max, MAX, MAX, NUMBER),
@@ -128,12 +127,6 @@ enum usher_status usher_id_set(struct usher_engine *e, const char *dispenser,
     return usher__call(e, &id_calls, USHER_ID_SET, dispenser, NULL, 0, settings, opt, NULL, ret);
 }
 
-enum usher_status usher_id_delete(struct usher_engine *e, const char *dispenser,
-                                  const struct usher_id_options *opt, struct usher_id_answer *ret)
-{
-    return usher__call(e, &id_calls, USHER_ID_DELETE, dispenser, NULL, 0, NULL, opt, ret, NULL);
-}
-
 enum usher_status usher_id_return(struct usher_engine *e, const char *dispenser, int64_t first,
                                   int64_t n, const struct usher_id_options *opt,
                                   struct usher_id_answer *ret)
@@ -141,15 +134,6 @@ enum usher_status usher_id_return(struct usher_engine *e, const char *dispenser,
     const struct usher_value given[] = { { USHER_FIELD_FIRST, 0, first, NULL }, { USHER_FIELD_N, 0, n, NULL } };
 
     return usher__call(e, &id_calls, USHER_ID_RETURN, dispenser, given, 2, NULL, opt, ret, NULL);
-}
-
-enum usher_status usher_id_install(struct usher_engine *e, const char *dispenser, int64_t first,
-                                   int64_t n, const struct usher_id_options *opt,
-                                   struct usher_id_answer *ret)
-{
-    const struct usher_value given[] = { { USHER_FIELD_FIRST, 0, first, NULL }, { USHER_FIELD_N, 0, n, NULL } };
-
-    return usher__call(e, &id_calls, USHER_ID_INSTALL, dispenser, given, 2, NULL, opt, ret, NULL);
 }
 
 enum usher_status usher_id_changes(struct usher_engine *e, const char *dispenser,

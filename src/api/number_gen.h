@@ -250,13 +250,6 @@ enum usher_status usher_number_sweep(struct usher_engine *e, const char *pool,
     return usher__call(e, &number_calls, USHER_NUMBER_SWEEP, pool, NULL, 0, NULL, opt, ret, NULL);
 }
 
-enum usher_status usher_number_drop(struct usher_engine *e, const char *pool,
-                                    const struct usher_number_options *opt,
-                                    struct usher_number_answer *ret)
-{
-    return usher__call(e, &number_calls, USHER_NUMBER_DROP, pool, NULL, 0, NULL, opt, ret, NULL);
-}
-
 enum usher_status usher_number_changes(struct usher_engine *e, const char *pool,
                                        const struct usher_number_options *opt,
                                        struct usher_reply **ret)

@@ -350,13 +350,6 @@ enum usher_status usher_queue_free(struct usher_engine *e, const char *queue, co
     return usher__call(e, &queue_calls, USHER_QUEUE_FREE, queue, given, 1, NULL, opt, ret, NULL);
 }
 
-enum usher_status usher_queue_drop(struct usher_engine *e, const char *queue,
-                                   const struct usher_queue_options *opt,
-                                   struct usher_queue_answer *ret)
-{
-    return usher__call(e, &queue_calls, USHER_QUEUE_DROP, queue, NULL, 0, NULL, opt, ret, NULL);
-}
-
 enum usher_status usher_queue_changes(struct usher_engine *e, const char *queue,
                                       const struct usher_queue_options *opt,
                                       struct usher_reply **ret)

@@ -7,7 +7,6 @@ static const struct usher__member serial_options[] = {
     MEMBER(struct usher_serial_options, lease_ms, LEASE, LEASE, NUMBER),
     MEMBER(struct usher_serial_options, n, N, N, NUMBER),
     MEMBER(struct usher_serial_options, debt, DEBT, DEBT, NUMBER),
-    MEMBER(struct usher_serial_options, period, PERIOD, PERIOD, NUMBER),
     MEMBER(struct usher_serial_options, if_version, IF_VERSION, IF_VERSION, NUMBER),
     MEMBER(struct usher_serial_options, epoch, EPOCH, EPOCH, TOKEN),
     MEMBER(struct usher_serial_options, since_version, SINCE_VERSION, SINCE_VERSION, NUMBER),
@@ -270,13 +269,6 @@ enum usher_status usher_serial_show(struct usher_engine *e, const char *rule, co
     return usher__call(e, &serial_calls, USHER_SERIAL_SHOW, rule, given, 1, NULL, opt, NULL, ret);
 }
 
-enum usher_status usher_serial_delete(struct usher_engine *e, const char *rule,
-                                      const struct usher_serial_options *opt,
-                                      struct usher_serial_answer *ret)
-{
-    return usher__call(e, &serial_calls, USHER_SERIAL_DELETE, rule, NULL, 0, NULL, opt, ret, NULL);
-}
-
 enum usher_status usher_serial_holds(struct usher_engine *e, const char *rule,
                                      const struct usher_serial_options *opt,
                                      struct usher_reply **ret)
@@ -289,15 +281,6 @@ enum usher_status usher_serial_sweep(struct usher_engine *e, const char *rule,
                                      struct usher_serial_answer *ret)
 {
     return usher__call(e, &serial_calls, USHER_SERIAL_SWEEP, rule, NULL, 0, NULL, opt, ret, NULL);
-}
-
-enum usher_status usher_serial_grant(struct usher_engine *e, const char *rule, int64_t from,
-                                     int64_t to, const struct usher_serial_options *opt,
-                                     struct usher_serial_answer *ret)
-{
-    const struct usher_value given[] = { { USHER_FIELD_FROM, 0, from, NULL }, { USHER_FIELD_TO, 0, to, NULL } };
-
-    return usher__call(e, &serial_calls, USHER_SERIAL_GRANT, rule, given, 2, NULL, opt, ret, NULL);
 }
 
 enum usher_status usher_serial_changes(struct usher_engine *e, const char *rule,

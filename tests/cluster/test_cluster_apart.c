@@ -12,6 +12,7 @@
 #include <signal.h>
 #include <stdatomic.h>
 
+#include "engine/room_directory.h"
 #include "lib/command_line.h"
 #include "lib/expect.h"
 #include "lib/servers.h"
@@ -256,7 +257,7 @@ static void all_is_looked_at(unsigned dead)
     assert_non_null(strstr(usher_message(), port));
 
     begin_us = clock_us();
-    (void)usher_room_list_result(onlooker, NULL, 0, 100, -1, &r);
+    (void)usher__room_list(onlooker, NULL, 0, 100, -1, &r);
     some_rooms("room list", &r, port, begin_us);
     for (size_t i = 0; i < r.of.room.n_rows; i++) {
         char name[16];
@@ -268,7 +269,7 @@ static void all_is_looked_at(unsigned dead)
     usher_result_done(&r);
 
     begin_us = clock_us();
-    (void)usher_room_patrol_result(onlooker, "watchman", 100, 0, 0, -1, &r);
+    (void)usher__room_patrol(onlooker, "watchman", 100, 0, 0, -1, &r);
     some_rooms("room patrol", &r, port, begin_us);
     usher_result_done(&r);
 }
@@ -350,7 +351,7 @@ TEST_WITH(a_stopped_master_stops_nobody_else, begin, end)
             fail_msg("caller %u: %s", i, callers[i].bad);
     print_message("the machine was %" PRId64 " ms late\n", atomic_load(&late_us) / 1000);
     audit(onlooker);
-    assert_int_equal(usher_room_list_result(onlooker, NULL, 0, 100, -1, &r), USHER_OK);
+    assert_int_equal(usher__room_list(onlooker, NULL, 0, 100, -1, &r), USHER_OK);
     assert_int_equal(r.of.room.n_rows, ROOMS);
     assert_false(r.of.room.partial);
     usher_result_done(&r);

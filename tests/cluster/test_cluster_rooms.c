@@ -150,7 +150,7 @@ static void *caller_main(void *payload)
         else
             text[0] = '\0';
         status = text[0] != '\0' ? line_execute(engine, &r, "%s", text)
-                                 : usher_room_list_result(engine, NULL, 0, ROOMS, -1, &r);
+                                 : usher__room_list(engine, NULL, 0, ROOMS, -1, &r);
         c->failed += status == USHER_UNAVAILABLE || status == USHER_UNKNOWN;
         c->lost += status == USHER_LOST;
         if ((status == USHER_INVALID || status == USHER_NOMEM) && c->bad[0] == '\0')
@@ -274,7 +274,7 @@ static void judge_index(bool calm)
     assert_int_equal(usher_check(e, NULL, say, NULL, &found), USHER_OK);
     if (found.faults != 0 || found.partial)
         wrong("%" PRIu64 " faults\n", found.faults);
-    assert_int_equal(usher_room_list_result(e, NULL, 0, 2 * ROOMS, -1, &list), USHER_OK);
+    assert_int_equal(usher__room_list(e, NULL, 0, 2 * ROOMS, -1, &list), USHER_OK);
     for (unsigned i = 0; i < ROOMS; i++) {
         char name[16];
         int size = snprintf(name, sizeof name, "hall%u", i);
@@ -478,7 +478,7 @@ static unsigned listed(struct usher_engine *e)
     struct usher_result list;
     unsigned n;
 
-    assert_int_equal(usher_room_list_result(e, NULL, 0, ROOMS, -1, &list), USHER_OK);
+    assert_int_equal(usher__room_list(e, NULL, 0, ROOMS, -1, &list), USHER_OK);
     n = (unsigned)list.of.room.n_rows;
     usher_result_done(&list);
     return n;

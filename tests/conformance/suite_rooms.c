@@ -1763,15 +1763,14 @@ TEST(a_patrol_removes_the_bans_of_closed_rooms)
     for (int round = 0; round < 2; round++) {
         struct usher_result reply;
 
-        assert_int_equal(usher_room_list_result(f->e, NULL, 0, 0, f->now, &reply), USHER_OK);
+        assert_int_equal(usher__room_list(f->e, NULL, 0, 0, f->now, &reply), USHER_OK);
         assert_int_equal(reply.of.room.n_rows, 0);
         usher_result_done(&reply);
-        assert_int_equal(usher_room_patrol_result(f->e, "w", 10, 1000, 500, f->now, &reply),
-                         USHER_OK);
+        assert_int_equal(usher__room_patrol(f->e, "w", 10, 1000, 500, f->now, &reply), USHER_OK);
         assert_int_equal(reply.of.room.n_rows, 0);
         usher_result_done(&reply);
         if (f->twin != NULL) {
-            assert_int_equal(usher_room_patrol_result(f->twin, "w", 10, 1000, 500, f->now, &reply),
+            assert_int_equal(usher__room_patrol(f->twin, "w", 10, 1000, 500, f->now, &reply),
                              USHER_OK);
             usher_result_done(&reply);
         }
@@ -2084,14 +2083,13 @@ TEST(pages_of_changes_and_rooms_end_by_their_work)
         f->now++;
         ok(f, "open room%d", i);
     }
-    assert_int_equal(usher_room_list_result(f->e, NULL, 0, USHER_LIST_MAX, -1, &r), USHER_OK);
+    assert_int_equal(usher__room_list(f->e, NULL, 0, USHER_LIST_MAX, -1, &r), USHER_OK);
     assert_int_equal(r.of.room.n_rows, USHER_PAGE_MAX);
     assert_true(r.of.room.more);
     memcpy(after, r.of.room.name, sizeof after);
     created = r.of.room.created_ms;
     usher_result_done(&r);
-    assert_int_equal(usher_room_list_result(f->e, after, created, USHER_LIST_MAX, -1, &r),
-                     USHER_OK);
+    assert_int_equal(usher__room_list(f->e, after, created, USHER_LIST_MAX, -1, &r), USHER_OK);
     assert_int_equal(r.of.room.n_rows, 1);
     assert_false(r.of.room.more);
     usher_result_done(&r);
@@ -2127,9 +2125,9 @@ TEST(rooms_of_one_time_are_claimed_and_listed_in_bounded_steps)
     assert_true(r.of.rooms.more && r.of.rooms.token != 0);
     usher_result_done(&r);
     do {
-        assert_int_equal(usher_room_list_result(f->e, seen > 0 ? after : NULL,
-                                                seen > 0 ? f->now : 0, 70, -1, &r),
-                         USHER_OK);
+        assert_int_equal(
+            usher__room_list(f->e, seen > 0 ? after : NULL, seen > 0 ? f->now : 0, 70, -1, &r),
+            USHER_OK);
         for (size_t i = 0; i < r.of.room.n_rows; i++, seen++) {
             const struct usher_text *id = &r.of.room.rows[i].id;
 
@@ -2151,14 +2149,14 @@ TEST(rooms_of_one_time_are_claimed_and_listed_in_bounded_steps)
         assert_true(r.of.rooms.more);
         usher_result_done(&r);
     }
-    assert_int_equal(usher_room_patrol_result(f->e, "w", N, 1000, 1000, -1, &r), USHER_OK);
+    assert_int_equal(usher__room_patrol(f->e, "w", N, 1000, 1000, -1, &r), USHER_OK);
     assert_int_equal(r.of.room.n_rows, N - CLAIM);
     usher_result_done(&r);
-    assert_int_equal(usher_room_patrol_result(f->e, "v", N, 1000, 1000, -1, &r), USHER_OK);
+    assert_int_equal(usher__room_patrol(f->e, "v", N, 1000, 1000, -1, &r), USHER_OK);
     assert_int_equal(r.of.room.n_rows, 0); /* all are claimed, or done */
     usher_result_done(&r);
     f->now += 1000;
-    assert_int_equal(usher_room_patrol_result(f->e, "v", N, 1000, 1000, -1, &r), USHER_OK);
+    assert_int_equal(usher__room_patrol(f->e, "v", N, 1000, 1000, -1, &r), USHER_OK);
     assert_int_equal(r.of.room.n_rows, N);
     usher_result_done(&r);
     no_twin(f); /* it has no patrol */
@@ -2174,7 +2172,7 @@ TEST(rooms_are_listed_by_time_and_name)
     struct usher_result r;
     unsigned pages = 0;
 
-    assert_int_equal(usher_room_list_result(f->e, NULL, 0, 0, -1, &r), USHER_OK);
+    assert_int_equal(usher__room_list(f->e, NULL, 0, 0, -1, &r), USHER_OK);
     assert_int_equal(r.of.room.n_rows, 0);
     usher_result_done(&r);
     for (int i = 0; i < N; i++) {
@@ -2184,9 +2182,8 @@ TEST(rooms_are_listed_by_time_and_name)
     same(f, "open room7");
     same_index(f);
     for (;;) {
-        assert_int_equal(
-            usher_room_list_result(f->e, *after != '\0' ? after : NULL, created, 7, -1, &r),
-            USHER_OK);
+        assert_int_equal(usher__room_list(f->e, *after != '\0' ? after : NULL, created, 7, -1, &r),
+                         USHER_OK);
         pages++;
         for (size_t i = 0; i < r.of.room.n_rows; i++) {
             const struct usher_room_result_row *row = &r.of.room.rows[i];
@@ -2222,7 +2219,7 @@ TEST(rooms_are_listed_by_time_and_name)
     assert_true(pages >= 6);
     for (int i = 0; i < N; i++)
         assert_true(seen[i]);
-    assert_int_equal(usher_room_list_result(f->e, "room39", 0, 7, -1, &r), USHER_MISSING);
+    assert_int_equal(usher__room_list(f->e, "room39", 0, 7, -1, &r), USHER_MISSING);
     usher_result_done(&r);
     same_index(f);
     for (int i = 0; i < N; i++) {
@@ -2243,7 +2240,7 @@ static bool listed(struct fixture *f, const char *name)
     struct usher_result r;
     bool found = false;
 
-    assert_int_equal(usher_room_list_result(f->e, NULL, 0, 0, f->now, &r), USHER_OK);
+    assert_int_equal(usher__room_list(f->e, NULL, 0, 0, f->now, &r), USHER_OK);
     assert_false(r.of.room.more);
     for (size_t i = 0; i < r.of.room.n_rows; i++)
         found = found || text_is(r.of.room.rows[i].id, name);
@@ -2267,7 +2264,7 @@ TEST(only_rooms_that_are_open_are_listed)
     assert_true(listed(f, "r"));
     f->now += 1; /* nobody has looked */
     assert_false(listed(f, "r"));
-    assert_int_equal(usher_room_list_result(f->e, NULL, 0, 0, f->now - 1, &r), USHER_OK);
+    assert_int_equal(usher__room_list(f->e, NULL, 0, 0, f->now - 1, &r), USHER_OK);
     assert_int_equal(r.of.room.n_rows, 2); /* as of that time */
     usher_result_done(&r);
     same(f, "close r"); /* which looks, and it is gone */
@@ -2285,9 +2282,8 @@ TEST(only_rooms_that_are_open_are_listed)
            (unsigned)i * 2654435761u); /* in any partition */
     f->now += 10;
     do {
-        assert_int_equal(
-            usher_room_list_result(f->e, pages > 0 ? after : NULL, created, 1, f->now, &r),
-            USHER_OK);
+        assert_int_equal(usher__room_list(f->e, pages > 0 ? after : NULL, created, 1, f->now, &r),
+                         USHER_OK);
         assert_true(r.of.room.n_rows <= 1);
         for (size_t i = 0; i < r.of.room.n_rows; i++)
             found +=
@@ -2451,7 +2447,7 @@ TEST(the_index_of_rooms_is_checked_and_mended)
 
             for (int k = 0; k < 2 && (k == 0 || f->twin != NULL); k++) {
                 assert_int_equal(
-                    usher_room_patrol_result(k == 0 ? f->e : f->twin, "w", 0, 1, 1, f->now, &r),
+                    usher__room_patrol(k == 0 ? f->e : f->twin, "w", 0, 1, 1, f->now, &r),
                     USHER_OK);
                 usher_result_done(&r);
             }
@@ -2470,9 +2466,8 @@ static size_t patrol(struct fixture *f, const char *worker, size_t batch, unsign
     struct usher_result a, b;
     size_t n;
 
-    assert_int_equal(usher_room_patrol_result(f->e, worker, batch, every, lease, -1, &a), USHER_OK);
-    assert_int_equal(usher_room_patrol_result(f->twin, worker, batch, every, lease, -1, &b),
-                     USHER_OK);
+    assert_int_equal(usher__room_patrol(f->e, worker, batch, every, lease, -1, &a), USHER_OK);
+    assert_int_equal(usher__room_patrol(f->twin, worker, batch, every, lease, -1, &b), USHER_OK);
     n = a.of.room.n_rows;
     assert_int_equal(n, b.of.room.n_rows);
     for (size_t i = 0; i < n; i++) {
@@ -2553,8 +2548,7 @@ static void patrol_round(struct fixture *f, int workers, int dead, size_t batch,
             if (w == dead)
                 continue;
             (void)snprintf(name, sizeof name, "worker-%d", w);
-            assert_int_equal(usher_room_patrol_result(f->e, name, batch, EVERY, LEASE, -1, &r),
-                             USHER_OK);
+            assert_int_equal(usher__room_patrol(f->e, name, batch, EVERY, LEASE, -1, &r), USHER_OK);
             for (size_t i = 0; i < r.of.room.n_rows; i++) {
                 char room[32];
                 int k;
@@ -2628,8 +2622,7 @@ TEST(any_number_of_workers_share_very_many_rooms)
             struct usher_result r;
 
             (void)snprintf(name, sizeof name, "worker-%d", w - 1);
-            assert_int_equal(usher_room_patrol_result(f->e, name, 50, 60000, 30000, -1, &r),
-                             USHER_OK);
+            assert_int_equal(usher__room_patrol(f->e, name, 50, 60000, 30000, -1, &r), USHER_OK);
             taken = r.of.room.n_rows;
             usher_result_done(&r);
         }
@@ -2672,7 +2665,7 @@ TEST(a_patrol_closes_what_lingered_and_forgets_what_is_not_there)
         assert_int_equal(usher_operate(i == 0 ? f->e : f->twin, &c, &r, 1), USHER_OK);
         usher_result_done(&r);
     }
-    assert_int_equal(usher_room_list_result(f->e, NULL, 0, 0, -1, &r), USHER_OK);
+    assert_int_equal(usher__room_list(f->e, NULL, 0, 0, -1, &r), USHER_OK);
     assert_int_equal(r.of.room.n_rows, 0);
     usher_result_done(&r);
     same_index(f);

@@ -24,6 +24,7 @@
 #include <usher/replica.h>
 
 #include "core/verbs.h"
+#include "engine/room_directory.h"
 #include "lib/calls.h"
 #include "lib/rollback_store.h"
 #include "lib/hooks.h"
@@ -427,11 +428,11 @@ static void others(struct world *w)
 
     switch (rng_below(&w->rng, 9)) {
     case 0:
-        (void)usher_room_patrol_result(e, rng_chance(&w->rng, 50) ? "ann" : "bob",
-                                       is_on(w, HOOK(LEAST)), 1000, 500, babble_now(w->b), &r);
+        (void)usher__room_patrol(e, rng_chance(&w->rng, 50) ? "ann" : "bob", is_on(w, HOOK(LEAST)),
+                                 1000, 500, babble_now(w->b), &r);
         break;
     case 1:
-        (void)usher_room_list_result(e, NULL, 0, is_on(w, HOOK(LEAST)), -1, &r);
+        (void)usher__room_list(e, NULL, 0, is_on(w, HOOK(LEAST)), -1, &r);
         break;
     case 2:
         (void)usher_digest(e, noun, scope, digest);

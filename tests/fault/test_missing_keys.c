@@ -12,6 +12,7 @@
 
 #include <usher/command.h>
 
+#include "engine/room_directory.h"
 #include "lib/calls.h"
 #include "lib/command_line.h"
 #include "lib/expect.h"
@@ -655,10 +656,10 @@ TEST(the_index_of_rooms_is_mended_as_well)
         freeReplyObject(found_keys);
         keys_of(&k, "rooms", scope);
         assert_true(redis_do_ok(server, "DEL", k.name[i], NULL));
-        assert_int_equal(usher_room_list_result(engine, NULL, 0, 0, -1, &r), USHER_UNAVAILABLE);
+        assert_int_equal(usher__room_list(engine, NULL, 0, 0, -1, &r), USHER_UNAVAILABLE);
         assert_non_null(strstr(r.message, "the store is damaged: "));
         usher_result_done(&r);
-        assert_int_equal(usher_room_patrol_result(engine, "w", 0, 0, 0, -1, &r), USHER_UNAVAILABLE);
+        assert_int_equal(usher__room_patrol(engine, "w", 0, 0, 0, -1, &r), USHER_UNAVAILABLE);
         usher_result_done(&r);
         assert_false(is_there(k.name[i]));
         found = check(NULL, &t);
@@ -668,7 +669,7 @@ TEST(the_index_of_rooms_is_mended_as_well)
             fail_msg("%s", t.text);
         sound();
         same_digest(n, digest);
-        assert_int_equal(usher_room_list_result(engine, NULL, 0, 0, -1, &r), USHER_OK);
+        assert_int_equal(usher__room_list(engine, NULL, 0, 0, -1, &r), USHER_OK);
         assert_int_equal(r.of.room.n_rows, 1);
         usher_result_done(&r);
     }

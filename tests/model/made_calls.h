@@ -97,17 +97,23 @@ static bool is_given(uint32_t verb, uint32_t field)
         return field == USHER_FIELD_SERIAL || field == USHER_FIELD_TOKEN;
     case USHER_SERIAL_SHOW:
         return field == USHER_FIELD_SERIAL;
-    case USHER_SERIAL_GRANT:
-        return field == USHER_FIELD_FROM || field == USHER_FIELD_TO;
     case USHER_ID_NEXT:
         return field == USHER_FIELD_N;
     case USHER_ID_RETURN:
         return field == USHER_FIELD_FIRST || field == USHER_FIELD_N;
-    case USHER_ID_INSTALL:
-        return field == USHER_FIELD_FIRST || field == USHER_FIELD_N;
     default:
         return false;
     }
+}
+
+static bool has_call(uint32_t verb)
+{
+    return verb != USHER_NUMBER_DROP &&
+           verb != USHER_QUEUE_DROP &&
+           verb != USHER_SERIAL_DELETE &&
+           verb != USHER_SERIAL_GRANT &&
+           verb != USHER_ID_DELETE &&
+           verb != USHER_ID_INSTALL;
 }
 
 static bool has_settings(uint32_t verb)
@@ -149,8 +155,6 @@ static enum usher_status give(struct usher_engine *e, const struct told *t, uint
         return usher_number_set(e, scope, settings, opt, reply);
     case USHER_NUMBER_SWEEP:
         return usher_number_sweep(e, scope, opt, answer);
-    case USHER_NUMBER_DROP:
-        return usher_number_drop(e, scope, opt, answer);
     case USHER_NUMBER_CHANGES:
         return usher_number_changes(e, scope, opt, reply);
     case USHER_QUEUE_SET:
@@ -199,8 +203,6 @@ static enum usher_status give(struct usher_engine *e, const struct told *t, uint
         return usher_queue_move(e, scope, string_of(t, USHER_FIELD_USER), opt, answer);
     case USHER_QUEUE_FREE:
         return usher_queue_free(e, scope, string_of(t, USHER_FIELD_AGENT), opt, answer);
-    case USHER_QUEUE_DROP:
-        return usher_queue_drop(e, scope, opt, answer);
     case USHER_QUEUE_CHANGES:
         return usher_queue_changes(e, scope, opt, reply);
     case USHER_ROOM_OPEN:
@@ -269,14 +271,10 @@ static enum usher_status give(struct usher_engine *e, const struct told *t, uint
         return usher_serial_void(e, scope, string_of(t, USHER_FIELD_SERIAL), token_of(t, USHER_FIELD_TOKEN), opt, answer);
     case USHER_SERIAL_SHOW:
         return usher_serial_show(e, scope, string_of(t, USHER_FIELD_SERIAL), opt, reply);
-    case USHER_SERIAL_DELETE:
-        return usher_serial_delete(e, scope, opt, answer);
     case USHER_SERIAL_HOLDS:
         return usher_serial_holds(e, scope, opt, reply);
     case USHER_SERIAL_SWEEP:
         return usher_serial_sweep(e, scope, opt, answer);
-    case USHER_SERIAL_GRANT:
-        return usher_serial_grant(e, scope, number_of(t, USHER_FIELD_FROM), number_of(t, USHER_FIELD_TO), opt, answer);
     case USHER_SERIAL_CHANGES:
         return usher_serial_changes(e, scope, opt, reply);
     case USHER_ID_CREATE:
@@ -287,12 +285,8 @@ static enum usher_status give(struct usher_engine *e, const struct told *t, uint
         return usher_id_show(e, scope, opt, reply);
     case USHER_ID_SET:
         return usher_id_set(e, scope, settings, opt, reply);
-    case USHER_ID_DELETE:
-        return usher_id_delete(e, scope, opt, answer);
     case USHER_ID_RETURN:
         return usher_id_return(e, scope, number_of(t, USHER_FIELD_FIRST), number_of(t, USHER_FIELD_N), opt, answer);
-    case USHER_ID_INSTALL:
-        return usher_id_install(e, scope, number_of(t, USHER_FIELD_FIRST), number_of(t, USHER_FIELD_N), opt, answer);
     case USHER_ID_CHANGES:
         return usher_id_changes(e, scope, opt, reply);
     default:

@@ -14,6 +14,7 @@
 #include "cli/parse.h"
 #include "parse/words.h"
 #include "core/number.h"
+#include "engine/room_directory.h"
 #include "lib/calls.h"
 #include "lib/servers.h"
 #include "lib/util.h"
@@ -433,9 +434,9 @@ TEST(the_documented_rights_of_each_noun_are_enough)
         }
         if (l->noun == USHER_ROOM) {
             assert_int_equal(ask_room_open(e, "hall", NULL), USHER_OK);
-            assert_int_equal(usher_room_list_result(e, NULL, 0, 0, -1, &reply), USHER_OK);
+            assert_int_equal(usher__room_list(e, NULL, 0, 0, -1, &reply), USHER_OK);
             usher_result_done(&reply);
-            assert_int_equal(usher_room_patrol_result(e, "w", 0, 0, 0, -1, &reply), USHER_OK);
+            assert_int_equal(usher__room_patrol(e, "w", 0, 0, 0, -1, &reply), USHER_OK);
             usher_result_done(&reply);
             assert_int_equal(ask_room_close(e, "hall"), USHER_OK);
         }

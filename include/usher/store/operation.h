@@ -932,17 +932,6 @@ USHER_API uint64_t usher_serial_texts(const struct usher_result *reply, uint64_t
 USHER_API bool usher_serial_form_of(const struct usher_result *reply,
                                     struct usher_serial_form *ret_form);
 
-/** The same as usher_room_list() and usher_room_patrol(), with results: of.room.name and
- * of.room.created_ms are the end of the page; with of.room.partial a part of the store did not
- * answer, and the result is to be read like any other. */
-USHER_API enum usher_status usher_room_list_result(struct usher_engine *e, const char *after,
-                                                   int64_t created_ms, size_t max, int64_t now_ms,
-                                                   struct usher_result *ret_result);
-USHER_API enum usher_status usher_room_patrol_result(struct usher_engine *e, const char *worker,
-                                                     size_t batch, int64_t every_ms,
-                                                     int64_t lease_ms, int64_t now_ms,
-                                                     struct usher_result *ret_result);
-
 /**
  * Make a reply of @result and its @command, both of usher_operate().  The reply owns its contents;
  * usher_reply_done() frees it.  @result may be changed before, such as by a program that continues

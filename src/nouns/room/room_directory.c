@@ -380,9 +380,8 @@ static enum usher_status ask_all(struct usher_engine *e, const struct usher_oper
     return status;
 }
 
-enum usher_status usher_room_list_result(struct usher_engine *e, const char *after,
-                                         int64_t created_ms, size_t max, int64_t now_ms,
-                                         struct usher_result *ret_reply)
+enum usher_status usher__room_list(struct usher_engine *e, const char *after, int64_t created_ms,
+                                   size_t max, int64_t now_ms, struct usher_result *ret_reply)
 {
     struct usher__room_asked *a;
     struct usher_operation of;
@@ -538,9 +537,9 @@ static enum usher_status claim(struct usher_engine *e, const struct usher_operat
     return status;
 }
 
-enum usher_status usher_room_patrol_result(struct usher_engine *e, const char *worker, size_t batch,
-                                           int64_t every_ms, int64_t lease_ms, int64_t now_ms,
-                                           struct usher_result *ret_reply)
+enum usher_status usher__room_patrol(struct usher_engine *e, const char *worker, size_t batch,
+                                     int64_t every_ms, int64_t lease_ms, int64_t now_ms,
+                                     struct usher_result *ret_reply)
 {
     struct usher_text name = { worker, worker != NULL ? strlen(worker) : 0 };
     struct usher_operation of;
@@ -728,7 +727,7 @@ enum usher_status usher_room_list(struct usher_engine *e, const char *after, int
 
     if (status != USHER_OK)
         return status;
-    status = usher_room_list_result(e, after, created_ms, max, now_ms, &r);
+    status = usher__room_list(e, after, created_ms, max, now_ms, &r);
     return rooms_reply(e, &r, status, ret_reply);
 }
 
@@ -741,6 +740,6 @@ enum usher_status usher_room_patrol(struct usher_engine *e, const char *worker, 
 
     if (status != USHER_OK)
         return status;
-    status = usher_room_patrol_result(e, worker, batch, every_ms, lease_ms, now_ms, &r);
+    status = usher__room_patrol(e, worker, batch, every_ms, lease_ms, now_ms, &r);
     return rooms_reply(e, &r, status, ret_reply);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Serials: words, the printing of results, the journal and the list of rules. */
+/* Serials: words, the printing of results, and the journal. */
 #include "config.h"
 
 #include <usher/store/authority.h>
@@ -491,7 +491,7 @@ const struct usher__hooks usher__serial_hooks = {
     .grants = &usher__serial_grants,
 };
 
-/* ---- journal and rules -------------------------------------------------------------------- */
+/* ---- journal ------------------------------------------------------------------------------ */
 
 enum usher_status usher_serial_journal(struct usher_engine *e, const char *rule, uint64_t row,
                                        size_t max, usher_authority_event_fn *fn, void *payload)
@@ -510,49 +510,4 @@ enum usher_status usher_serial_journal(struct usher_engine *e, const char *rule,
     }
     return usher__authority_events(e->authority, USHER_SERIAL, rule, row, max,
                                    usher__monotonic_ms() + e->timeout_ms, fn, payload);
-}
-
-struct rules {
-    usher_serial_rules_fn *fn;
-    void *payload;
-    char name[USHER_NAME_MAX + 1];
-};
-
-static enum usher_status rules_item(void *payload, const struct usher_item *item)
-{
-    struct rules *r = payload;
-
-    if (item->kind == USHER_ITEM_SCOPE) {
-        memcpy(r->name, item->scope->name.data, item->scope->name.size);
-        r->name[item->scope->name.size] = '\0';
-    } else if (item->kind == USHER_ITEM_RECORD && item->record->kind == 1) {
-        r->fn(r->payload, r->name); /* one whose rule was deleted has no such record */
-    } else if (item->kind == USHER_ITEM_FAULT && item->scope != NULL) {
-        /* a damaged rule: a read of it has the error */
-        memcpy(r->name, item->scope->name.data, item->scope->name.size);
-        r->name[item->scope->name.size] = '\0';
-        r->fn(r->payload, r->name);
-    }
-    return USHER_OK;
-}
-
-enum usher_status usher_serial_rules(struct usher_engine *e, usher_serial_rules_fn *fn,
-                                     void *payload)
-{
-    struct rules r = { fn, payload, "" };
-    char why[192] = "";
-    enum usher_status status = usher__engine_check(e);
-
-    if (status != USHER_OK)
-        return status;
-    if (fn == NULL) {
-        usher__message_set("serial rules: fn is NULL");
-        return USHER_INVALID;
-    }
-    status = e->store->ops->scan(e->store, USHER_SERIAL, NULL, true,
-                                 usher__monotonic_ms() + e->timeout_ms, rules_item, &r, why);
-    if (status != USHER_OK)
-        usher__message_set("serial rules: %s: %s", e->store->ops->name,
-                           why[0] != '\0' ? why : usher_status_text(status));
-    return status;
 }

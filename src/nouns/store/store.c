@@ -19,6 +19,7 @@
 #include "core/verbs.h"
 #include "engine/check.h"
 #include "engine/engine.h"
+#include "engine/room_directory.h"
 #include "change/hooks.h"
 #include "change/result.h"
 
@@ -136,14 +137,14 @@ static void rooms(struct usher_engine *e, const struct usher_operation *c, struc
     char name[USHER_NAME_MAX + 1];
 
     if (c->verb == USHER_STORE_ROOM_LIST)
-        (void)usher_room_list_result(e, with_nul(name, sizeof name, &a->after),
-                                     given(c, USHER_GIVEN_STORE_CREATED, a->created_ms),
-                                     (size_t)given(c, USHER_GIVEN_STORE_MAX, a->max), now_ms, &of);
+        (void)usher__room_list(e, with_nul(name, sizeof name, &a->after),
+                               given(c, USHER_GIVEN_STORE_CREATED, a->created_ms),
+                               (size_t)given(c, USHER_GIVEN_STORE_MAX, a->max), now_ms, &of);
     else
-        (void)usher_room_patrol_result(e, with_nul(name, sizeof name, &a->worker),
-                                       (size_t)given(c, USHER_GIVEN_STORE_BATCH, a->batch),
-                                       given(c, USHER_GIVEN_STORE_EVERY, a->every_ms),
-                                       given(c, USHER_GIVEN_STORE_LEASE, a->lease_ms), now_ms, &of);
+        (void)usher__room_patrol(e, with_nul(name, sizeof name, &a->worker),
+                                 (size_t)given(c, USHER_GIVEN_STORE_BATCH, a->batch),
+                                 given(c, USHER_GIVEN_STORE_EVERY, a->every_ms),
+                                 given(c, USHER_GIVEN_STORE_LEASE, a->lease_ms), now_ms, &of);
     for (size_t i = 0; i < of.of.room.n_rows; i++) {
         const struct usher_room_result_row *row = &of.of.room.rows[i];
 
@@ -165,11 +166,40 @@ static void rooms(struct usher_engine *e, const struct usher_operation *c, struc
 
 /* ---- rules and the journal ------------------------------------------------------------------ */
 
-static void add_rule(void *payload, const char *rule)
-{
-    struct usher_store_result_row row = { .name = { rule, strlen(rule) } };
+struct rules {
+    struct listing *listing;
+    size_t size; /* of the name of the current scope */
+    char name[USHER_NAME_MAX];
+};
 
-    add(payload, &row);
+/* A rule that was deleted has no record of kind 1.  A damaged one is listed, too: a read of it has
+ * the error. */
+static enum usher_status add_rule(void *payload, const struct usher_item *item)
+{
+    struct rules *r = payload;
+
+    if (item->scope != NULL && (item->kind == USHER_ITEM_SCOPE || item->kind == USHER_ITEM_FAULT)) {
+        r->size = item->scope->name.size;
+        memcpy(r->name, item->scope->name.data, r->size);
+    }
+    if ((item->kind == USHER_ITEM_RECORD && item->record->kind == 1) ||
+        (item->kind == USHER_ITEM_FAULT && item->scope != NULL))
+        add(r->listing, &(struct usher_store_result_row){ .name = { r->name, r->size } });
+    return USHER_OK;
+}
+
+static enum usher_status rules(struct usher_engine *e, struct listing *l)
+{
+    struct rules r = { .listing = l };
+    char why[192] = "";
+    enum usher_status status =
+        e->store->ops->scan(e->store, USHER_SERIAL, NULL, true,
+                            usher__monotonic_ms() + e->timeout_ms, add_rule, &r, why);
+
+    if (status != USHER_OK)
+        usher__message_set("serial list: %s: %s", e->store->ops->name,
+                           why[0] != '\0' ? why : usher_status_text(status));
+    return status;
 }
 
 static int by_name(const void *a, const void *b)
@@ -211,7 +241,7 @@ static void serials(struct usher_engine *e, const struct usher_operation *c, str
     enum usher_status status;
 
     if (c->verb == USHER_STORE_SERIAL_LIST) {
-        status = usher_serial_rules(e, add_rule, &l);
+        status = rules(e, &l);
         if (r->of.store.n_rows > 1) /* every store walks its scopes in another order */
             qsort((struct usher_store_result_row *)(uintptr_t)r->of.store.rows, r->of.store.n_rows,
                   sizeof *r->of.store.rows, by_name);

@@ -12,7 +12,7 @@
 #include <signal.h>
 #include <stdatomic.h>
 
-#include "engine/room_directory.h"
+#include "nouns/room/room_directory.h"
 #include "lib/command_line.h"
 #include "lib/expect.h"
 #include "lib/servers.h"

@@ -24,7 +24,7 @@
 #include <usher/replica.h>
 
 #include "core/verbs.h"
-#include "engine/room_directory.h"
+#include "nouns/room/room_directory.h"
 #include "lib/calls.h"
 #include "lib/rollback_store.h"
 #include "lib/hooks.h"

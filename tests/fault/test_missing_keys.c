@@ -12,7 +12,7 @@
 
 #include <usher/command.h>
 
-#include "engine/room_directory.h"
+#include "nouns/room/room_directory.h"
 #include "lib/calls.h"
 #include "lib/command_line.h"
 #include "lib/expect.h"

@@ -14,7 +14,7 @@
 #include "cli/parse.h"
 #include "parse/words.h"
 #include "core/number.h"
-#include "engine/room_directory.h"
+#include "nouns/room/room_directory.h"
 #include "lib/calls.h"
 #include "lib/servers.h"
 #include "lib/util.h"

@@ -543,7 +543,8 @@ struct usher_room_result {
     struct usher_room_result_settings settings; /* open, show */
 };
 
-/* The room directory: commands that the engine itself executes (src/nouns/room/room_directory.c). */
+/* The room directory: commands that the engine itself executes (src/nouns/room/room_directory.c).
+ */
 enum usher_rooms_state {
     USHER_ROOMS_OPENING = 1,
     USHER_ROOMS_OPEN = 2,

@@ -19,7 +19,7 @@
 #include "core/verbs.h"
 #include "engine/check.h"
 #include "engine/engine.h"
-#include "engine/room_directory.h"
+#include "nouns/room/room_directory.h"
 #include "change/hooks.h"
 #include "change/result.h"
 

@@ -686,7 +686,7 @@ mutant 'Redis: a read without answer is in doubt' backends/redis/pipeline.c 's/^
     tests/fault/test_redis_roles 'a_read*'
 mutant 'Redis: the name of a node is needed' backends/redis/conn.c 's/ \&\& c->opt.ip != NULL \&\& / \&\& c->opt.ip == NULL \&\& /' \
     tests/cluster/test_cluster_hosts 'a_name*'
-mutant 'Redis: a short password hides other words' backends/redis/conn.c 's/^#define SHORT_PASSWORD 6/#define SHORT_PASSWORD 1/' \
+mutant 'Redis: a short password hides other words' backends/redis/conn_text.c 's/^#define SHORT_PASSWORD 6/#define SHORT_PASSWORD 1/' \
     tests/unit/test_redis_conn 'words*'
 mutant 'Redis: a short password is shown' backends/redis/conn.c 's/^            i += n;/            l->len -= 3;/' \
     tests/unit/test_redis_conn 'arguments*'

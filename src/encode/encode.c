@@ -2,7 +2,7 @@
 /*
  * Answers and notices as bytes in several forms.  The KEY rows of core/NOUN_verbs.def define the
  * keys of an answer, their order and conditions; this code depends on no verb.  It iterates over
- * the rows and puts maps, arrays, keys and values, and a form (struct form) writes each of these.
+ * the rows and puts maps, arrays, keys and values, and a form (forms.h) writes each of these.
  */
 #include "config.h"
 
@@ -12,383 +12,15 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/pack.h"
 #include "core/text.h"
 #include "core/verbs.h"
 #include "change/hooks.h"
+#include "encode/forms.h"
 #include "encode/reply.h"
-
-/* ---- the writer ---------------------------------------------------------------------------- */
-
-#define DEPTH_MAX 8 /* answer, notices, notice, presence, notice, data */
-
-struct writer {
-    const struct form *form;
-    struct usher__packer to; /* n: the size, also if it does not fit */
-    unsigned depth;
-    struct {
-        size_t at; /* its beginning */
-        size_t n;  /* keys or elements so far */
-    } level[DEPTH_MAX];
-};
-
-enum { ARRAY, MAP };
-
-enum constant { NIL_VALUE, FALSE_VALUE, TRUE_VALUE };
-
-/*
- * One form.  A value in an array follows element(), a value in a map follows key().  Both are
- * called after level[depth].n was counted, and end() before the level is left, so that a form with
- * counts in front can insert them then.
- */
-struct form {
-    void (*begin)(struct writer *w, bool map);
-    void (*end)(struct writer *w, bool map);
-    void (*key)(struct writer *w, const char *text, size_t size);
-    void (*element)(struct writer *w);
-    void (*text)(struct writer *w, const char *text, size_t size);  /* UTF-8 */
-    void (*bytes)(struct writer *w, const char *data, size_t size); /* any */
-    void (*number)(struct writer *w, uint64_t size, bool minus);
-    void (*token)(struct writer *w, uint64_t token); /* an identifier, not a number */
-    void (*share)(struct writer *w, int64_t parts);  /* of 10,000 */
-    void (*constant)(struct writer *w, enum constant which);
-    void (*failed)(struct writer *w, const struct usher_reply *reply); /* NULL: as a map */
-};
-
-static void put(struct writer *w, const char *data, size_t size)
-{
-    usher__pack_raw(&w->to, data, size);
-}
-
-static void put_word(struct writer *w, const char *text)
-{
-    put(w, text, strlen(text));
-}
-
-/* ---- as JSON ------------------------------------------------------------------------------- */
-
-#define EXACT_MAX (UINT64_C(1) << 53) /* readers use doubles: larger numbers are strings */
-
-static void json_begin(struct writer *w, bool map)
-{
-    put_word(w, map ? "{" : "[");
-}
-
-static void json_end(struct writer *w, bool map)
-{
-    put_word(w, map ? "}" : "]");
-}
-
-static void json_text(struct writer *w, const char *text, size_t size)
-{
-    char piece[USHER__JSON_PIECE];
-    size_t n;
-
-    put(w, "\"", 1);
-    for (size_t i = 0; i < size; put(w, piece, n))
-        i += usher__json_piece(text + i, size - i, piece, &n);
-    put(w, "\"", 1);
-}
-
-/* Write {"b64":"…"} if it is not UTF-8: a string would be read as another value. */
-static void json_bytes(struct writer *w, const char *data, size_t size)
-{
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-
-    if (usher__is_utf8(data, size)) {
-        json_text(w, data, size);
-        return;
-    }
-    put_word(w, "{\"b64\":\"");
-    for (size_t i = 0; i < size; i += 3) {
-        size_t n = size - i < 3 ? size - i : 3;
-        char four[4] = { '=', '=', '=', '=' };
-        unsigned bits = 0;
-
-        for (size_t k = 0; k < 3; k++)
-            bits = bits << 8 | (k < n ? (unsigned char)data[i + k] : 0u);
-        for (size_t k = 0; k <= n; k++)
-            four[k] = digits[bits >> (18 - 6 * k) & 63u];
-        put(w, four, sizeof four);
-    }
-    put_word(w, "\"}");
-}
-
-static void json_element(struct writer *w)
-{
-    if (w->level[w->depth].n > 1)
-        put(w, ",", 1);
-}
-
-static void json_key(struct writer *w, const char *text, size_t size)
-{
-    json_element(w);
-    json_text(w, text, size);
-    put(w, ":", 1);
-}
-
-static void json_number(struct writer *w, uint64_t size, bool minus)
-{
-    const char *quote = size > EXACT_MAX ? "\"" : "";
-    char digits[24];
-
-    (void)snprintf(digits, sizeof digits, "%s%s%" PRIu64 "%s", quote, minus ? "-" : "", size,
-                   quote);
-    put_word(w, digits);
-}
-
-static void json_token(struct writer *w, uint64_t token)
-{
-    char digits[24];
-
-    (void)snprintf(digits, sizeof digits, "\"%" PRIu64 "\"", token);
-    put_word(w, digits);
-}
-
-static void json_share(struct writer *w, int64_t parts)
-{
-    char digits[40];
-
-    (void)snprintf(digits, sizeof digits, "%" PRId64 ".%04" PRId64, parts / 10000, parts % 10000);
-    put_word(w, digits);
-}
-
-static void json_constant(struct writer *w, enum constant which)
-{
-    put_word(w, which == NIL_VALUE ? "null" : which == TRUE_VALUE ? "true" : "false");
-}
-
-static const struct form json = {
-    json_begin,  json_end,   json_key,   json_element,  json_text, json_bytes,
-    json_number, json_token, json_share, json_constant, NULL,
-};
-
-/* ---- as MessagePack ------------------------------------------------------------------------ */
-
-static void packed_begin(struct writer *w, bool map)
-{
-    (void)w;
-    (void)map;
-}
-
-/* Insert the count in front of the elements. */
-static void packed_end(struct writer *w, bool map)
-{
-    unsigned char head[5];
-    struct usher__packer p = { head, sizeof head, 0 };
-
-    if (map)
-        usher__pack_map(&p, w->level[w->depth].n);
-    else
-        usher__pack_array(&p, w->level[w->depth].n);
-    usher__pack_insert(&w->to, w->level[w->depth].at, head, p.n);
-}
-
-static void packed_text(struct writer *w, const char *text, size_t size)
-{
-    usher__pack_text(&w->to, text, size);
-}
-
-static void packed_element(struct writer *w)
-{
-    (void)w;
-}
-
-static void packed_bytes(struct writer *w, const char *data, size_t size)
-{
-    usher__pack_bytes(&w->to, data, size);
-}
-
-static void packed_number(struct writer *w, uint64_t size, bool minus)
-{
-    if (minus)
-        usher__pack_int(&w->to, -(int64_t)(size - 1) - 1);
-    else
-        usher__pack_uint(&w->to, size);
-}
-
-static void packed_token(struct writer *w, uint64_t token)
-{
-    usher__pack_uint(&w->to, token);
-}
-
-static void packed_share(struct writer *w, int64_t parts)
-{
-    usher__pack_double(&w->to, (double)parts / 10000);
-}
-
-static void packed_constant(struct writer *w, enum constant which)
-{
-    if (which == NIL_VALUE)
-        usher__pack_nil(&w->to);
-    else
-        usher__pack_bool(&w->to, which == TRUE_VALUE);
-}
-
-static const struct form packed_form = {
-    packed_begin,  packed_end,   packed_text,  packed_element,  packed_text, packed_bytes,
-    packed_number, packed_token, packed_share, packed_constant, NULL,
-};
-
-/* ---- as RESP ------------------------------------------------------------------------------- */
-
-/* Write the line that begins a value: "$5", ":7". */
-static size_t resp_line(char to[24], char sign, uint64_t size, bool minus)
-{
-    char digits[24], *at = digits + sizeof digits;
-    size_t n;
-
-    *--at = '\n';
-    *--at = '\r';
-    do
-        *--at = (char)('0' + size % 10);
-    while ((size /= 10) != 0);
-    if (minus)
-        *--at = '-';
-    *--at = sign;
-    n = (size_t)(digits + sizeof digits - at);
-    memcpy(to, at, n);
-    return n;
-}
-
-static void resp_put_line(struct writer *w, char sign, uint64_t size, bool minus)
-{
-    char line[24];
-
-    put(w, line, resp_line(line, sign, size, minus));
-}
-
-static void resp_begin(struct writer *w, bool map)
-{
-    (void)w;
-    (void)map;
-}
-
-static void resp_insert(struct writer *w, char sign, size_t n)
-{
-    char line[24];
-    size_t size = resp_line(line, sign, n, false);
-
-    usher__pack_insert(&w->to, w->level[w->depth].at, line, size);
-}
-
-static void resp2_end(struct writer *w, bool map)
-{
-    resp_insert(w, '*', w->level[w->depth].n * (map ? 2 : 1));
-}
-
-static void resp3_end(struct writer *w, bool map)
-{
-    resp_insert(w, map ? '%' : '*', w->level[w->depth].n);
-}
-
-static void resp_text(struct writer *w, const char *text, size_t size)
-{
-    resp_put_line(w, '$', size, false);
-    put(w, text, size);
-    put(w, "\r\n", 2);
-}
-
-static void resp_element(struct writer *w)
-{
-    (void)w;
-}
-
-static void resp_number(struct writer *w, uint64_t size, bool minus)
-{
-    char digits[24];
-
-    if (size <= EXACT_MAX) {
-        resp_put_line(w, ':', size, minus);
-        return;
-    }
-    (void)snprintf(digits, sizeof digits, "%s%" PRIu64, minus ? "-" : "", size);
-    resp_text(w, digits, strlen(digits));
-}
-
-static void resp_token(struct writer *w, uint64_t token)
-{
-    char digits[24];
-
-    (void)snprintf(digits, sizeof digits, "%" PRIu64, token);
-    resp_text(w, digits, strlen(digits));
-}
-
-static void resp2_share(struct writer *w, int64_t parts)
-{
-    char digits[48];
-
-    (void)snprintf(digits, sizeof digits, "%" PRId64 ".%04" PRId64, parts / 10000, parts % 10000);
-    resp_text(w, digits, strlen(digits));
-}
-
-static void resp3_share(struct writer *w, int64_t parts)
-{
-    put(w, ",", 1);
-    json_share(w, parts);
-    put(w, "\r\n", 2);
-}
-
-static void resp2_constant(struct writer *w, enum constant which)
-{
-    put_word(w, which == NIL_VALUE ? "$-1\r\n" : which == TRUE_VALUE ? ":1\r\n" : ":0\r\n");
-}
-
-static void resp3_constant(struct writer *w, enum constant which)
-{
-    put_word(w, which == NIL_VALUE ? "_\r\n" : which == TRUE_VALUE ? "#t\r\n" : "#f\r\n");
-}
-
-static const char *message_of(const struct usher_reply *reply)
-{
-    return reply->message[0] != '\0' ? reply->message : usher_status_text(reply->status);
-}
-
-/* Write an error: its first word is the kind, and if something is lost, the second one is the last
- * version that is not lost. */
-static void resp_failed(struct writer *w, const struct usher_reply *reply)
-{
-    put(w, "-", 1);
-    for (const char *c = usher_status_word(reply->status); *c != '\0'; c++)
-        put(w, &(char){ (char)(*c - 'a' + 'A') }, 1);
-    if (reply->status == USHER_LOST) {
-        char digits[24];
-
-        (void)snprintf(digits, sizeof digits, " %" PRIu64, reply->version);
-        put_word(w, digits);
-    }
-    put(w, " ", 1);
-    for (const char *c = message_of(reply); *c != '\0'; c++)
-        put(w, (unsigned char)*c < ' ' ? " " : c, 1);
-    put(w, "\r\n", 2);
-}
-
-static const struct form resp2 = {
-    resp_begin,  resp2_end,  resp_text,   resp_element,   resp_text,   resp_text,
-    resp_number, resp_token, resp2_share, resp2_constant, resp_failed,
-};
-
-static const struct form resp3 = {
-    resp_begin,  resp3_end,  resp_text,   resp_element,   resp_text,   resp_text,
-    resp_number, resp_token, resp3_share, resp3_constant, resp_failed,
-};
-
-/* Return NULL if there is no such form. */
-static const struct form *form_of(enum usher_form form)
-{
-    static const struct form *const forms[] = {
-        [USHER_FORM_JSON] = &json,
-        [USHER_FORM_PACKED] = &packed_form,
-        [USHER_FORM_RESP2] = &resp2,
-        [USHER_FORM_RESP3] = &resp3,
-    };
-
-    return (unsigned)form <= USHER_FORM_RESP3 ? forms[form] : NULL;
-}
 
 /* ---- of any form --------------------------------------------------------------------------- */
 
-static void begin(struct writer *w, bool map)
+static void begin(struct usher__writer *w, bool map)
 {
     w->depth++;
     w->level[w->depth].at = w->to.n;
@@ -396,47 +28,47 @@ static void begin(struct writer *w, bool map)
     w->form->begin(w, map);
 }
 
-static void end(struct writer *w, bool map)
+static void end(struct usher__writer *w, bool map)
 {
     w->form->end(w, map);
     w->depth--;
 }
 
-static void element(struct writer *w)
+static void element(struct usher__writer *w)
 {
     w->level[w->depth].n++;
     w->form->element(w);
 }
 
-static void key_text(struct writer *w, const struct usher_text *key)
+static void key_text(struct usher__writer *w, const struct usher_text *key)
 {
     w->level[w->depth].n++;
     w->form->key(w, key->data, key->size);
 }
 
-static void key(struct writer *w, const char *word)
+static void key(struct usher__writer *w, const char *word)
 {
     struct usher_text t = { word, strlen(word) };
 
     key_text(w, &t);
 }
 
-static void word_put(struct writer *w, const char *word)
+static void word_put(struct usher__writer *w, const char *word)
 {
     w->form->text(w, word, strlen(word));
 }
 
-static void bytes_put(struct writer *w, const struct usher_text *t)
+static void bytes_put(struct usher__writer *w, const struct usher_text *t)
 {
     w->form->bytes(w, t->data, t->size);
 }
 
-static void nil_put(struct writer *w)
+static void nil_put(struct usher__writer *w)
 {
     w->form->constant(w, NIL_VALUE);
 }
 
-static void text_or_nil(struct writer *w, const struct usher_text *t)
+static void text_or_nil(struct usher__writer *w, const struct usher_text *t)
 {
     if (t->size != 0)
         w->form->text(w, t->data, t->size);
@@ -444,17 +76,17 @@ static void text_or_nil(struct writer *w, const struct usher_text *t)
         nil_put(w);
 }
 
-static void uint_put(struct writer *w, uint64_t number)
+static void uint_put(struct usher__writer *w, uint64_t number)
 {
     w->form->number(w, number, false);
 }
 
-static void int_put(struct writer *w, int64_t number)
+static void int_put(struct usher__writer *w, int64_t number)
 {
     w->form->number(w, number < 0 ? -(uint64_t)number : (uint64_t)number, number < 0);
 }
 
-static void epoch_put(struct writer *w, uint64_t epoch)
+static void epoch_put(struct usher__writer *w, uint64_t epoch)
 {
     char digits[24];
 
@@ -462,22 +94,22 @@ static void epoch_put(struct writer *w, uint64_t epoch)
     word_put(w, digits);
 }
 
-static void key_word(struct writer *w, const char *word, const char *value)
+static void key_word(struct usher__writer *w, const char *word, const char *value)
 {
     key(w, word);
     word_put(w, value);
 }
 
-static struct writer writer(enum usher_form form, char *to, size_t size)
+static struct usher__writer writer(enum usher_form form, char *to, size_t size)
 {
-    struct writer w = { .form = form_of(form) };
+    struct usher__writer w = { .form = usher__form_of(form) };
 
     w.to.to = (unsigned char *)to;
     w.to.size = to != NULL ? size : 0;
     return w;
 }
 
-static size_t finish(struct writer *w)
+static size_t finish(struct usher__writer *w)
 {
     if (w->to.size > 0)
         w->to.to[w->to.n < w->to.size ? w->to.n : w->to.size - 1] = '\0';
@@ -487,7 +119,8 @@ static size_t finish(struct writer *w)
 /* ---- packed fields ------------------------------------------------------------------------ */
 
 /* Write packed fields.  @n: the notice with @data; NULL: none. */
-static void packed(struct writer *w, const struct usher_text *data, const struct usher_notice *n)
+static void packed(struct usher__writer *w, const struct usher_text *data,
+                   const struct usher_notice *n)
 {
     const struct usher__hooks *hooks = n != NULL ? usher__hooks((unsigned)n->noun) : NULL;
     struct usher_fields f = usher__fields(data);
@@ -519,7 +152,7 @@ static const char *state_word(const struct usher_notice *n, unsigned state)
     return hooks->told_state != NULL ? hooks->told_state(n, usher_notice_subject(n), state) : NULL;
 }
 
-static void key_state(struct writer *w, const char *word, const char *state)
+static void key_state(struct usher__writer *w, const char *word, const char *state)
 {
     struct usher_text t = { state, state != NULL ? strlen(state) : 0 };
 
@@ -527,10 +160,10 @@ static void key_state(struct writer *w, const char *word, const char *state)
     text_or_nil(w, &t);
 }
 
-static void notice(struct writer *w, const struct usher_notice *n, bool within);
+static void notice(struct usher__writer *w, const struct usher_notice *n, bool within);
 
 /* Write coalesced notices. */
-static void together(struct writer *w, const struct usher_notice *n,
+static void together(struct usher__writer *w, const struct usher_notice *n,
                      const struct usher__copied *copied)
 {
     struct usher_notice one;
@@ -546,7 +179,7 @@ static void together(struct writer *w, const struct usher_notice *n,
 }
 
 /* Write a notice.  @within: it is one of the coalesced notices of another. */
-static void notice(struct writer *w, const struct usher_notice *n, bool within)
+static void notice(struct usher__writer *w, const struct usher_notice *n, bool within)
 {
     const struct usher__copied *copied = usher__hooks((unsigned)n->noun)->copied;
     char scope[16 + USHER_NAME_MAX];
@@ -597,7 +230,7 @@ static void notice(struct writer *w, const struct usher_notice *n, bool within)
 
 size_t usher_notice_write(const struct usher_notice *n, enum usher_form form, char *to, size_t size)
 {
-    struct writer w = writer(form, to, size);
+    struct usher__writer w = writer(form, to, size);
 
     if (n != NULL && w.form != NULL)
         notice(&w, n, false);
@@ -706,14 +339,14 @@ static bool chosen(const struct answer *a, size_t i, const struct usher__key *k,
 
 /* ---- keys --------------------------------------------------------------------------------- */
 
-static void code_put(struct writer *w, const struct answer *a, uint32_t field, int64_t code)
+static void code_put(struct usher__writer *w, const struct answer *a, uint32_t field, int64_t code)
 {
     const char *word = usher_code_word((enum usher_noun)a->noun->noun, field, code);
 
     word_put(w, word != NULL ? word : "?");
 }
 
-static void none_put(struct writer *w, uint8_t none)
+static void none_put(struct usher__writer *w, uint8_t none)
 {
     if (none == USHER__NONE_NIL)
         nil_put(w);
@@ -723,7 +356,7 @@ static void none_put(struct writer *w, uint8_t none)
         word_put(w, "");
 }
 
-static void text_put(struct writer *w, const struct usher_value *v, bool any)
+static void text_put(struct usher__writer *w, const struct usher_value *v, bool any)
 {
     struct usher_text t = value_text(v);
 
@@ -734,7 +367,7 @@ static void text_put(struct writer *w, const struct usher_value *v, bool any)
 }
 
 /* Put a value; @v is NULL if there is none. */
-static void value_put(struct writer *w, const struct answer *a, const struct usher__key *k,
+static void value_put(struct usher__writer *w, const struct answer *a, const struct usher__key *k,
                       const struct usher_value *v)
 {
     enum usher_type type = usher_about_field(k->field)->type;
@@ -760,7 +393,7 @@ static void value_put(struct writer *w, const struct answer *a, const struct ush
         int_put(w, number);
 }
 
-static void rooms(struct writer *w, const struct answer *a)
+static void rooms(struct usher__writer *w, const struct answer *a)
 {
     const struct usher__hooks *hooks = usher__hooks(a->noun->noun);
     int64_t n = number_of(&a->own, USHER_FIELD_ROOMS);
@@ -775,7 +408,7 @@ static void rooms(struct writer *w, const struct answer *a)
     end(w, ARRAY);
 }
 
-static void map(struct writer *w, const struct answer *a, const struct usher__key *k)
+static void map(struct usher__writer *w, const struct answer *a, const struct usher__key *k)
 {
     struct values row;
 
@@ -794,7 +427,7 @@ static void map(struct writer *w, const struct answer *a, const struct usher__ke
     end(w, MAP);
 }
 
-static void own_fields(struct writer *w, const struct usher_text *own)
+static void own_fields(struct usher__writer *w, const struct usher_text *own)
 {
     struct usher_fields f = usher__fields(own);
     struct usher_text name, value;
@@ -838,7 +471,7 @@ static bool later_of_all(const struct answer *a, const struct usher_text *name, 
 }
 
 /* Put the fields of a member: of its own fields and those of all members, those set last. */
-static void merged(struct writer *w, const struct answer *a, const struct usher_text *own)
+static void merged(struct usher__writer *w, const struct answer *a, const struct usher_text *own)
 {
     struct usher_fields f = usher__fields(own);
     struct usher_text name, value, all;
@@ -868,7 +501,7 @@ static void merged(struct writer *w, const struct answer *a, const struct usher_
     end(w, MAP);
 }
 
-static void notices(struct writer *w, const struct answer *a)
+static void notices(struct usher__writer *w, const struct answer *a)
 {
     const struct usher__copied *copied = usher__hooks(a->noun->noun)->copied;
     struct usher_text scope = text_of(&a->asked, USHER__ECHO_SCOPE);
@@ -890,17 +523,17 @@ static void notices(struct writer *w, const struct answer *a)
     end(w, ARRAY);
 }
 
-static void key_put(struct writer *w, const struct answer *a, const struct values *values,
+static void key_put(struct usher__writer *w, const struct answer *a, const struct values *values,
                     const struct usher__key *k);
 
-static void row_keys(struct writer *w, const struct answer *a, const struct values *row)
+static void row_keys(struct usher__writer *w, const struct answer *a, const struct values *row)
 {
     for (const struct usher__key *k = a->noun->row_keys; k->verbs != 0; k++)
         key_put(w, a, row, k);
 }
 
 /* Put a key: the word of the field with _ for -. */
-static void key_field(struct writer *w, const struct usher__key *k)
+static void key_field(struct usher__writer *w, const struct usher__key *k)
 {
     const char *word = k->key != NULL ? k->key : usher_about_field(k->field)->word;
     char name[40];
@@ -912,7 +545,7 @@ static void key_field(struct writer *w, const struct usher__key *k)
 }
 
 /* Put @k of an answer or of a row, if it applies. */
-static void key_put(struct writer *w, const struct answer *a, const struct values *values,
+static void key_put(struct usher__writer *w, const struct answer *a, const struct values *values,
                     const struct usher__key *k)
 {
     const struct usher_value *v = find(values, k->field);
@@ -980,16 +613,16 @@ static void key_put(struct writer *w, const struct answer *a, const struct value
 
 /* ---- the whole ---------------------------------------------------------------------------- */
 
-static void failed(struct writer *w, const struct usher_reply *reply)
+static void failed(struct usher__writer *w, const struct usher_reply *reply)
 {
-    key_word(w, "message", message_of(reply));
+    key_word(w, "message", usher__message_of(reply));
     if (reply->status == USHER_LOST) {
         key(w, "from");
         uint_put(w, reply->version);
     }
 }
 
-static void answered(struct writer *w, const struct usher_reply *reply, bool partial)
+static void answered(struct usher__writer *w, const struct usher_reply *reply, bool partial)
 {
     struct answer a = { .reply = reply, .noun = usher__noun(reply->verb >> 8), .partial = partial };
 
@@ -1009,7 +642,7 @@ static void answered(struct writer *w, const struct usher_reply *reply, bool par
         nil_put(w);
     }
     if (partial)
-        key_word(w, "message", message_of(reply));
+        key_word(w, "message", usher__message_of(reply));
     if (find(&a.asked, USHER_FIELD_IF_VERSION) == NULL) /* else there is nothing more */
         for (const struct usher__key *k = a.noun->keys; k->verbs != 0; k++)
             key_put(w, &a, &a.own, k);
@@ -1028,7 +661,7 @@ static void answered(struct writer *w, const struct usher_reply *reply, bool par
 size_t usher_reply_write(const struct usher_reply *reply, enum usher_form form, char *to,
                          size_t size)
 {
-    struct writer w = writer(form, to, size);
+    struct usher__writer w = writer(form, to, size);
     bool is_failed, partial;
 
     if (reply == NULL || w.form == NULL)

@@ -22,131 +22,24 @@
 
 #include <usher/store/operation.h>
 
-#include <errno.h>
-#include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/random.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "core/segment.h"
 #include "core/text.h"
-#include "engine/engine.h"
+#include "ids/inner.h"
 
-#define MAGIC UINT32_C(0x75696473)
-#define NONE UINT64_MAX
 #define PAUSE_MIN_MS 10
 #define PAUSE_MAX_MS 1000
 #define LIFE_MS 1000
 #define SHARE 50
 #define CHUNK 256
-#define SCRAPS 64
-#define PAST 8
-#define BUCKETS 64
 /* The assumed time, in the statistics, of a call that did not come here. */
 #define FAST_NS 64
-
-struct span {
-    uint64_t first, end; /* end: first + n * by; equal: none */
-};
-
-struct inner {
-    uint32_t magic;
-    size_t page, size; /* of the mapping */
-    bool wiped;        /* in a child; else nothing is published */
-    pid_t pid;
-    pthread_mutex_t lock;
-    pthread_cond_t came, wanted;
-    struct usher_ids_manager manager;
-    struct usher_engine *e; /* of the manager below */
-    char name[USHER_NAME_MAX + 1];
-    uint64_t nonce, turn; /* request ids */
-    int64_t doubted; /* the size of the request with this id, if it may have been granted; or 0 */
-
-    int64_t step, step_least, step_max, life_ms, timeout_ms;
-    unsigned share;
-    uint64_t chunk, by;
-    bool background;
-
-    struct span now;        /* the segment in use */
-    struct span past[PAST]; /* the ones before it, as a ring */
-    unsigned n_past;
-    struct usher_id_range spare; /* the next one; n 0: none */
-    uint64_t token, range_epoch; /* of the segment in use */
-    uint64_t mark, published;
-    uint64_t top;     /* above all ids of this process */
-    uint64_t skipped; /* of the segment in use */
-    struct span scraps[SCRAPS];
-    unsigned n_scraps;
-
-    bool refilling, asked, stopped;
-    unsigned refillers; /* threads that wait in usher_ids_refill() */
-    int64_t want;       /* ids that one call needs at once */
-    int64_t pause_ms, try_ns;
-    enum usher_status failure; /* OK: the last request was granted */
-    char why[192];
-
-    int64_t began_ns;
-    uint64_t spent, lost, segments, failures, waits, waited_ns, longest_ns;
-    int64_t segment_ms;
-    double rate;
-    uint64_t buckets[BUCKETS]; /* calls that came here, by log2 of their ns */
-};
-
-/* At the start of a mapping; inner is one page after it. */
-struct usher_ids {
-    struct usher_ids_head head;
-    size_t page; /* 0: wiped, this is a child */
-};
-
-struct usher_ids_local {
-    struct usher_ids_local_head head;
-    struct usher_ids *ids; /* NULL: wiped */
-};
-
-static int64_t now_ns(void)
-{
-    struct timespec ts;
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (int64_t)ts.tv_sec * INT64_C(1000000000) + ts.tv_nsec;
-}
-
-static size_t page_size(void)
-{
-    return (size_t)sysconf(_SC_PAGESIZE);
-}
-
-static enum usher_status wrong(const char *message)
-{
-    usher__message_set("ids: %s", message);
-    return USHER_INVALID;
-}
-
-static struct inner *inner_of(struct usher_ids *ids)
-{
-    return (struct inner *)(void *)((char *)ids + page_size());
-}
-
-/* NULL with a message: closed, or of the parent. */
-static struct inner *enter(struct usher_ids *ids)
-{
-    struct inner *p;
-
-    if (ids == NULL) {
-        (void)wrong("ids is NULL");
-        return NULL;
-    }
-    p = inner_of(ids);
-    if (p->magic != MAGIC || (p->wiped ? ids->page == 0 : p->pid != getpid())) {
-        (void)wrong("ids were opened before a fork, or are closed: open them in the child");
-        return NULL;
-    }
-    return p;
-}
 
 /* ---- the counter ------------------------------------------------------------------ */
 
@@ -154,23 +47,6 @@ static void publish(struct usher_ids *ids, struct inner *p, uint64_t end)
 {
     p->published = p->wiped ? end : 0;
     __atomic_store_n(&ids->head.end, p->published, __ATOMIC_RELEASE);
-}
-
-static uint64_t counter(struct usher_ids *ids)
-{
-    return __atomic_load_n(&ids->head.next, __ATOMIC_RELAXED);
-}
-
-/* NOLINTNEXTLINE(readability-non-const-parameter) */
-static bool counter_move(struct usher_ids *ids, uint64_t *from, uint64_t to)
-{
-    return __atomic_compare_exchange_n(&ids->head.next, from, to, false, __ATOMIC_RELAXED,
-                                       __ATOMIC_RELAXED);
-}
-
-static bool within(const struct span *s, uint64_t id, uint64_t by)
-{
-    return id >= s->first && id < s->end && (id - s->first) % by == 0;
 }
 
 /* Return whether @id, which was taken by addition, is in a segment that is or was in use. */
@@ -303,15 +179,6 @@ static void wait_for(struct inner *p, pthread_cond_t *cond, int64_t until_ns)
 
 /* ---- calls that addition did not serve -------------------------------------------- */
 
-struct call {
-    uint64_t taken; /* by addition, or NONE */
-    uint64_t n;
-    bool exact; /* not fewer */
-    int64_t deadline_ns;
-    struct span got;
-    bool waited;
-};
-
 /* Serve @c from the known segments.  Return false if they do not suffice. */
 static bool serve(struct usher_ids *ids, struct inner *p, struct call *c)
 {
@@ -436,8 +303,8 @@ static void note(struct inner *p, const struct call *c, int64_t began)
         p->longest_ns = ns;
 }
 
-static enum usher_status run(struct usher_ids *ids, struct inner *p, struct call *c,
-                             int64_t timeout_ms)
+enum usher_status usher__ids_run(struct usher_ids *ids, struct inner *p, struct call *c,
+                                 int64_t timeout_ms)
 {
     int64_t began = now_ns();
     enum usher_status status = USHER_OK;
@@ -470,7 +337,7 @@ enum usher_status usher_ids_more(struct usher_ids *ids, uint64_t taken, int64_t 
         return USHER_INVALID;
     if (ret_id == NULL)
         return wrong("ret_id is NULL");
-    status = run(ids, p, &c, 0);
+    status = usher__ids_run(ids, p, &c, 0);
     if (status == USHER_OK)
         *ret_id = (int64_t)c.got.first;
     return status;
@@ -498,7 +365,7 @@ enum usher_status usher_ids_take(struct usher_ids *ids, int64_t n, int64_t timeo
             return USHER_OK;
         }
     }
-    status = run(ids, p, &c, timeout_ms);
+    status = usher__ids_run(ids, p, &c, timeout_ms);
     if (status == USHER_OK)
         *ret_first = (int64_t)c.got.first;
     return status;
@@ -567,126 +434,6 @@ void usher_ids_stop(struct usher_ids *ids)
     (void)pthread_mutex_unlock(&p->lock);
 }
 
-/* ---- sub-ranges ------------------------------------------------------------------- */
-
-enum usher_status usher_ids_local_more(struct usher_ids_local *local, int64_t *ret_id)
-{
-    struct usher_ids *ids = local != NULL ? local->ids : NULL;
-    struct inner *p;
-    struct call c = { .taken = NONE };
-    uint64_t end, cur;
-
-    if (ids == NULL)
-        return wrong("the sub-range is NULL, or was made before a fork");
-    p = enter(ids);
-    if (p == NULL)
-        return USHER_INVALID;
-    if (ret_id == NULL)
-        return wrong("ret_id is NULL");
-    end = __atomic_load_n(&ids->head.end, __ATOMIC_ACQUIRE);
-    cur = counter(ids);
-    c.got.end = c.got.first = 0;
-    while (cur < end) {
-        uint64_t n = (end - cur) / p->by;
-
-        n = n < p->chunk ? n : p->chunk;
-        if (n == 0)
-            break;
-        if (counter_move(ids, &cur, cur + n * p->by)) {
-            c.got.first = cur;
-            c.got.end = cur + n * p->by;
-            break;
-        }
-    }
-    if (c.got.first == c.got.end) {
-        enum usher_status status;
-
-        (void)pthread_mutex_lock(&p->lock);
-        for (unsigned i = 0; i < p->n_scraps; i++) {
-            if (p->scraps[i].first < local->head.next)
-                continue; /* this thread had larger ones */
-            c.got = p->scraps[i];
-            p->scraps[i] = p->scraps[--p->n_scraps];
-            break;
-        }
-        (void)pthread_mutex_unlock(&p->lock);
-        c.n = p->wiped ? p->chunk : 1;
-        status = c.got.first != c.got.end ? USHER_OK : run(ids, p, &c, 0);
-        if (status != USHER_OK)
-            return status;
-    }
-    *ret_id = (int64_t)c.got.first;
-    local->head.by = p->by;
-    local->head.next = c.got.first + p->by;
-    local->head.end = c.got.end;
-    return USHER_OK;
-}
-
-static void *map(size_t size, size_t wiped, bool *ret_wiped)
-{
-    void *at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-    if (at == MAP_FAILED)
-        return NULL;
-#ifdef MADV_WIPEONFORK
-    *ret_wiped = madvise(at, wiped, MADV_WIPEONFORK) == 0;
-#else
-    (void)wiped;
-    *ret_wiped = false;
-#endif
-    return at;
-}
-
-enum usher_status usher_ids_local_open(struct usher_ids *ids, struct usher_ids_local **ret_local)
-{
-    struct inner *p = enter(ids);
-    struct usher_ids_local *local;
-    bool wiped;
-
-    if (p == NULL)
-        return USHER_INVALID;
-    if (ret_local == NULL)
-        return wrong("ret_local is NULL");
-    local = map(p->page, p->page, &wiped);
-    if (local != NULL && p->wiped && !wiped) {
-        (void)munmap(local, p->page);
-        local = NULL;
-    }
-    if (local == NULL) {
-        usher__message_set("ids: out of memory");
-        return USHER_NOMEM;
-    }
-    local->ids = ids;
-    *ret_local = local;
-    return USHER_OK;
-}
-
-void usher_ids_local_close(struct usher_ids_local *local)
-{
-    struct inner *p;
-    struct span rest;
-
-    if (local == NULL)
-        return;
-    p = local->ids != NULL ? enter(local->ids) : NULL;
-    rest.first = local->head.next;
-    rest.end = local->head.end;
-    if (p != NULL && rest.first < rest.end) {
-        uint64_t cur = rest.end;
-
-        (void)pthread_mutex_lock(&p->lock);
-        /* the newest: the counter goes back to its value without it */
-        if (!within(&p->now, rest.first, p->by) || !counter_move(local->ids, &cur, rest.first)) {
-            if (p->n_scraps < SCRAPS)
-                p->scraps[p->n_scraps++] = rest;
-            else
-                p->lost += (rest.end - rest.first) / p->by;
-        }
-        (void)pthread_mutex_unlock(&p->lock);
-    }
-    (void)munmap(local, page_size());
-}
-
 /* ---- statistics ------------------------------------------------------------------- */
 
 enum usher_status usher_ids_stats(struct usher_ids *ids, struct usher_ids_statistics *ret)
@@ -728,87 +475,6 @@ enum usher_status usher_ids_stats(struct usher_ids *ids, struct usher_ids_statis
     return USHER_OK;
 }
 
-/* ---- a dispenser as the manager --------------------------------------------------- */
-
-static enum usher_status ask_store(struct inner *p, int64_t n, struct usher_id_range *ret)
-{
-    struct usher_id_options opt = USHER_ID_OPTIONS_INIT;
-    struct usher_id_answer a = USHER_ID_ANSWER_INIT;
-    char request[64];
-    enum usher_status status;
-
-    if (p->doubted != 0)
-        n = p->doubted; /* repeat the request, whose answer may be cached */
-    (void)snprintf(request, sizeof request, "ids-%016" PRIx64 "-%" PRIu64, p->nonce, p->turn);
-    opt.request = request;
-    status = usher_id_next(p->e, p->name, n, &opt, &a);
-    if ((status == USHER_OK || status == USHER_FULL) && a.n != USHER_NONE) {
-        ret->first = a.first;
-        ret->n = a.n;
-        ret->by = a.by;
-        ret->token = a.token;
-        ret->epoch = a.epoch;
-        ret->version = a.version;
-    }
-    p->doubted = status == USHER_UNKNOWN ? n : 0;
-    if (status != USHER_UNKNOWN)
-        p->turn++;
-    return status;
-}
-
-/* Skip the ids of this process: the store has lost them, or the dispenser was deleted and created
- * again. */
-static enum usher_status raise_store(struct inner *p, int64_t floor)
-{
-    struct usher_id_options opt = USHER_ID_OPTIONS_INIT;
-    enum usher_status status;
-
-    opt.next = floor;
-    status = usher_id_set(p->e, p->name, NULL, &opt, NULL);
-    /* refused: it is higher by now */
-    return status == USHER_SAME || status == USHER_REFUSED ? USHER_OK : status;
-}
-
-static enum usher_status store_reserve(void *payload, int64_t n, int64_t floor, int64_t deadline_ms,
-                                       struct usher_id_range *ret, char message[192])
-{
-    struct inner *p = payload;
-    enum usher_status status = USHER_OK;
-
-    (void)deadline_ms; /* the engine has its own deadline */
-    for (int i = 0; i < 4 && status == USHER_OK; i++) {
-        memset(ret, 0, sizeof *ret);
-        status = ask_store(p, n, ret);
-        if (status == USHER_FULL && ret->n > 0 && ret->first >= floor) {
-            n = ret->n; /* the last ones */
-            status = USHER_OK;
-            continue;
-        }
-        if (status == USHER_FULL && ret->n > 0)
-            status = USHER_OK;
-        if (status == USHER_OK && ret->first >= floor)
-            return USHER_OK;
-        if (status == USHER_OK)
-            status = raise_store(p, floor);
-    }
-    (void)snprintf(message, 192, "%s", usher_message());
-    if (status == USHER_OK) {
-        (void)snprintf(message, 192, "the dispenser changes faster than it can be read");
-        status = USHER_UNAVAILABLE;
-    }
-    return status;
-}
-
-static void store_release(void *payload, const struct usher_id_range *range)
-{
-    struct usher_id_options opt = USHER_ID_OPTIONS_INIT;
-    struct inner *p = payload;
-
-    opt.epoch = range->epoch;
-    opt.token = range->token;
-    (void)usher_id_return(p->e, p->name, range->first, range->n, &opt, NULL);
-}
-
 /* ---- open and close --------------------------------------------------------------- */
 
 /* Return the rest, if it is contiguous with the last segment. */
@@ -831,6 +497,21 @@ static void give_back(struct usher_ids *ids, struct inner *p)
     }
     if (rest.n > 0)
         p->manager.release(p->manager.payload, &rest);
+}
+
+void *usher__ids_map(size_t size, size_t wiped, bool *ret_wiped)
+{
+    void *at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    if (at == MAP_FAILED)
+        return NULL;
+#ifdef MADV_WIPEONFORK
+    *ret_wiped = madvise(at, wiped, MADV_WIPEONFORK) == 0;
+#else
+    (void)wiped;
+    *ret_wiped = false;
+#endif
+    return at;
 }
 
 /* Free it, also if it is half-open. */
@@ -902,7 +583,7 @@ static enum usher_status ids_new(const struct usher_ids_options *opt, struct ush
     size_t page = page_size();
     size_t size = page + (sizeof(struct inner) + page - 1) / page * page;
     bool wiped;
-    struct usher_ids *ids = map(size, page, &wiped);
+    struct usher_ids *ids = usher__ids_map(size, page, &wiped);
     struct inner *p;
     const char *fault;
 
@@ -994,13 +675,7 @@ enum usher_status usher_ids_open(struct usher_engine *e, const char *name,
     status = ids_new(opt, &ids, &p);
     if (status != USHER_OK)
         return status;
-    p->e = e;
-    memcpy(p->name, name, strlen(name) + 1);
-    if (getrandom(&p->nonce, sizeof p->nonce, GRND_NONBLOCK) != (ssize_t)sizeof p->nonce)
-        p->nonce = (uint64_t)now_ns() * UINT64_C(0x9e3779b97f4a7c15) ^ (uint64_t)p->pid;
-    p->manager.reserve = store_reserve;
-    p->manager.release = store_release;
-    p->manager.payload = p;
+    p->manager = usher__ids_dispenser(&p->dispenser, e, name);
     if (p->step == 0) {
         status = usher_id_show(e, name, NULL, &reply);
         if (usher_id_row_of(reply, 0, &row))

@@ -900,8 +900,8 @@ mutant 'engine: what was refused is sent behind what came after it' src/engine/a
     tests/cluster/test_cluster_cases 'what_was_refused*'
 mutant 'engine: who tries again does not wait' src/engine/again.c 's/    if (later || tries > 2)$/    if (false)/' \
     tests/cluster/test_cluster_cases 'two_that_name*'
-mutant 'engine: one lane for all nodes' src/engine/engine.c \
-    's/ combine(e, &e->lanes\[tasks\[0\].lane\], tasks/ combine(e, \&e->lanes[0], tasks/' \
+mutant 'engine: one lane for all nodes' src/engine/execute.c \
+    's/ usher__group_commit(e, &e->lanes\[tasks\[0\].lane\], tasks/ usher__group_commit(e, \&e->lanes[0], tasks/' \
     tests/cluster/test_cluster_apart
 mutant 'engine: who leaves the queue takes those behind him along' src/engine/engine.c \
     's/^    \*(before != NULL ? \&before->next : \&l->first) = w->next;/    *(before != NULL ? \&before->next : \&l->first) = NULL;/' \
@@ -1272,7 +1272,7 @@ mutant 'header: its functions are C++ to a C++ compiler' include/usher/queue.h '
 
 # ---- posted commands ----
 posts=tests/unit/test_post
-mutant 'post: the descriptor stays readable' src/engine/post.c 's/^        descriptor_lower(p->fd\[d\]);/        (void)descriptor_lower;/' \
+mutant 'post: the descriptor stays readable' src/engine/post_descriptors.c 's/^        usher__descriptor_lower(p->fd\[d\]);/        (void)usher__descriptor_lower;/' \
     $posts 'the_descriptor*'
 mutant 'post: who has little time takes it from all' src/engine/post.c 's/ \&\& most \/ 2 > least)/ \&\& most < 0)/' \
     $posts 'who_has_much*'
@@ -1289,7 +1289,7 @@ mutant 'hear: what there is no room for is not missed' src/engine/hear.c 's/^   
     $hears 'what_there_is_no_room*'
 mutant 'hear: a gap is told as often as there is room' src/engine/hear.c 's/p->n_notices <= p->limit \/ 2/p->n_notices < p->limit/' \
     $hears 'what_there_is_no_room*'
-mutant 'hear: notices go on while a gap is to be told' src/engine/hear.c 's/(h->missed || !append_notice(h, n))/!append_notice(h, n)/' \
+mutant 'hear: notices go on while a gap is to be told' src/engine/hear.c 's/(h->missed || !usher__heard_append(h, n))/!usher__heard_append(h, n)/' \
     $hears 'what_there_is_no_room*'
 mutant 'hear: events of who does not watch any more are collected' src/engine/hear.c 's/^    ready_without(p, h);/    (void)ready_without;/' \
     $hears 'no_event*'

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The audit (like fsck) and the digest, both of the items of a store's scan().
+ * The audit (like fsck) and the digest, both of the items of a store's usher__engine_scan().
  *
  * The lists of a scope are compared with its records by two sums: each entry that a record should
  * have is hashed into one, each entry found into the other.  Equal sums and counts mean equal sets
@@ -17,7 +17,6 @@
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -28,9 +27,10 @@
 #include "core/verbs.h"
 #include "engine/grant.h"
 #include "engine/clock.h"
+#include "engine/names.h"
+#include "engine/scopes.h"
 #include "change/memory.h"
 #include "change/hooks.h"
-#include "replica/hash.h"
 #include "change/request_cache.h"
 #include "change/work.h"
 
@@ -42,12 +42,6 @@ struct tally {
 
 #define OPTIONS_MAX 65536 /* `size` of options of a later version */
 #define AHEAD_MS 1000     /* how far ahead the last time of a scope may be */
-
-/* Names, each after its size. */
-struct names {
-    unsigned char *bytes;
-    size_t size, room, n;
-};
 
 /* A scope with faults that a repair can remove. */
 struct damaged {
@@ -65,9 +59,9 @@ struct audit {
     bool is_damaged; /* the current scope is damaged */
     /* By noun: scopes that an index should have, entries that an index has, and entries of an
      * authority. */
-    struct names seen[USHER__NOUNS];
-    struct names doubted[USHER__NOUNS]; /* their entries differ from the store */
-    bool settled;                       /* they are compared again */
+    struct usher__names seen[USHER__NOUNS];
+    struct usher__names doubted[USHER__NOUNS]; /* their entries differ from the store */
+    bool settled;                              /* they are compared again */
     struct usher_check_result found;
     enum usher_status status; /* of the authority: the reason why the audit ends */
     int64_t timeout_ms;       /* of each answer */
@@ -137,25 +131,6 @@ static void tell(const struct audit *a, const char *format, ...)
     va_end(ap);
 }
 
-static enum usher_status names_add(const struct audit *a, struct names *names,
-                                   const struct usher_text *name)
-{
-    if (names->room - names->size < 1 + name->size) {
-        size_t room = 2 * names->room + 1 + USHER_NAME_MAX;
-        unsigned char *bytes = usher__resize(a->e->opt.alloc, names->bytes, names->room, room);
-
-        if (bytes == NULL)
-            return USHER_NOMEM;
-        names->bytes = bytes;
-        names->room = room;
-    }
-    names->bytes[names->size++] = (unsigned char)name->size;
-    memcpy(names->bytes + names->size, name->data, name->size);
-    names->size += name->size;
-    names->n++;
-    return USHER_OK;
-}
-
 /* The current scope is complete: remember it if it is damaged. */
 static enum usher_status damaged_add(struct audit *a)
 {
@@ -182,16 +157,11 @@ static enum usher_status damaged_add(struct audit *a)
     return USHER_OK;
 }
 
-static void names_done(const struct audit *a, const struct names *names)
-{
-    (void)usher__resize(a->e->opt.alloc, names->bytes, names->room, 0);
-}
-
 static void audit_done(const struct audit *a)
 {
     for (unsigned noun = 0; noun < USHER__NOUNS; noun++) {
-        names_done(a, &a->seen[noun]);
-        names_done(a, &a->doubted[noun]);
+        usher__names_done(a->e->opt.alloc, &a->seen[noun]);
+        usher__names_done(a->e->opt.alloc, &a->doubted[noun]);
     }
     (void)usher__resize(a->e->opt.alloc, a->damaged, a->damaged_room * sizeof *a->damaged, 0);
 }
@@ -329,12 +299,12 @@ static enum usher_status audit_kept(struct audit *a, const struct usher_record *
     if (!a->steps->kept(&a->scope, r, form, &size))
         return USHER_OK;
     if (!a->settled)
-        status = names_add(a, &a->seen[noun], &name);
+        status = usher__names_add(a->e->opt.alloc, &a->seen[noun], &name);
     if (status != USHER_OK || size == 0 || !entry_of(a, (enum usher_noun)noun, &name, &entry) ||
         (size <= sizeof form && entry.data_size == size && memcmp(entry.data, form, size) == 0))
         return status;
     if (!a->settled)
-        return names_add(a, &a->doubted[noun], &name);
+        return usher__names_add(a->e->opt.alloc, &a->doubted[noun], &name);
     if (entry.data_size == 0)
         tell(a, "the authority does not have it yet: the next use adds it");
     else if (!usher__hooks(noun)->grants->form_reads(entry.data, entry.data_size))
@@ -401,7 +371,7 @@ static enum usher_status audit_scope(struct audit *a, const struct usher_scope *
     else
         audit_granted(a, NULL);
     if (index != NULL && index->of == s->noun)
-        status = names_add(a, &a->seen[s->noun], &s->name);
+        status = usher__names_add(a->e->opt.alloc, &a->seen[s->noun], &s->name);
     return status == USHER_OK ? audit_kept(a, NULL) : status;
 }
 
@@ -469,7 +439,7 @@ static enum usher_status audit_record(struct audit *a, const struct usher_record
             return status;
     }
     return index != NULL && index->in == a->scope.noun && index->is_entry(r)
-               ? names_add(a, &a->seen[a->scope.noun], &r->id)
+               ? usher__names_add(a->e->opt.alloc, &a->seen[a->scope.noun], &r->id)
                : USHER_OK;
 }
 
@@ -517,20 +487,6 @@ static enum usher_status audit_item(void *payload, const struct usher_item *item
     }
     }
     return USHER_OK;
-}
-
-static enum usher_status scan(struct usher_engine *e, int64_t timeout_ms, const char *verb,
-                              enum usher_noun noun, const struct usher_text *scope,
-                              usher_scan_fn *fn, void *payload)
-{
-    char why[192] = "";
-    enum usher_status status = e->store->ops->scan(
-        e->store, noun, scope, true, usher__monotonic_ms() + timeout_ms, fn, payload, why);
-
-    if (status != USHER_OK)
-        usher__message_set("%s: %s: %s", verb, e->store->ops->name,
-                           why[0] != '\0' ? why : usher_status_text(status));
-    return status;
 }
 
 /* ---- repair -------------------------------------------------------------------------- */
@@ -589,7 +545,7 @@ static enum usher_status repair(struct audit *a, const struct damaged *t)
         return USHER_OK;
     memset(&again, 0, sizeof again);
     again.e = a->e;
-    status = scan(a->e, a->timeout_ms, "audit", t->noun, &name, audit_item, &again);
+    status = usher__engine_scan(a->e, a->timeout_ms, "audit", t->noun, &name, audit_item, &again);
     if (status == USHER_OK)
         status = audit_close(&again);
     if (status == USHER_OK && again.found.faults < t->faults)
@@ -608,25 +564,6 @@ static bool is_damaged(const struct audit *a, enum usher_noun noun, const char *
 }
 
 /* ---- indexes ----------------------------------------------------------------------- */
-
-static int by_name(const void *a, const void *b)
-{
-    const unsigned char *x = *(const unsigned char *const *)a,
-                        *y = *(const unsigned char *const *)b;
-    int order = memcmp(x + 1, y + 1, *x < *y ? *x : *y);
-
-    return order != 0 ? order : (*x > *y) - (*x < *y);
-}
-
-static void names_list(const struct names *names, const unsigned char **to)
-{
-    const unsigned char *at = names->bytes;
-
-    for (size_t i = 0; i < names->n; i++, at += 1 + *at)
-        to[i] = at;
-    /* NOLINTNEXTLINE(bugprone-sizeof-expression) */
-    qsort(to, names->n, sizeof *to, by_name);
-}
 
 /* The scope called @name was only in the index, or not in it, when they were read: check it now. */
 static enum usher_status check_indexed(struct audit *a, enum usher_noun noun,
@@ -661,7 +598,8 @@ static enum usher_status check_indexed(struct audit *a, enum usher_noun noun,
 static enum usher_status check_index(struct audit *a, enum usher_noun noun, bool repair)
 {
     const struct timespec settle = { 0, SETTLE_NS };
-    const struct names *there = &a->seen[noun], *indexed = &a->seen[usher__hooks(noun)->index->in];
+    const struct usher__names *there = &a->seen[noun],
+                              *indexed = &a->seen[usher__hooks(noun)->index->in];
     size_t n = there->n + indexed->n, s = 0, i = 0;
     const unsigned char **scopes, **entries;
     bool waited = false;
@@ -674,10 +612,12 @@ static enum usher_status check_index(struct audit *a, enum usher_noun noun, bool
     if (scopes == NULL)
         return USHER_NOMEM;
     entries = scopes + there->n;
-    names_list(there, scopes);
-    names_list(indexed, entries);
+    usher__names_list(there, scopes);
+    usher__names_list(indexed, entries);
     while (status == USHER_OK && (s < there->n || i < indexed->n)) {
-        int order = s == there->n ? 1 : i == indexed->n ? -1 : by_name(&scopes[s], &entries[i]);
+        int order = s == there->n     ? 1
+                    : i == indexed->n ? -1
+                                      : usher__names_order(&scopes[s], &entries[i]);
 
         if (order == 0) {
             s++;
@@ -742,7 +682,8 @@ static enum usher_status check_doubted(struct audit *a)
         for (size_t i = 0; i < a->doubted[noun].n && status == USHER_OK; i++, at += 1 + *at) {
             struct usher_text name = { (const char *)at + 1, *at };
 
-            status = scan(a->e, a->timeout_ms, "audit", (enum usher_noun)noun, &name, kept_item, a);
+            status = usher__engine_scan(a->e, a->timeout_ms, "audit", (enum usher_noun)noun, &name,
+                                        kept_item, a);
             if (status == USHER_OK)
                 status = a->status;
         }
@@ -802,7 +743,7 @@ static void kept_entry(void *payload, const struct usher_text *name,
     key[0] = (unsigned char)name->size;
     memcpy(key + 1, name->data, name->size);
     /* NOLINTNEXTLINE(bugprone-sizeof-expression) */
-    if ((l->n == 0 || bsearch(&at, l->names, l->n, sizeof *l->names, by_name) == NULL) &&
+    if ((l->n == 0 || bsearch(&at, l->names, l->n, sizeof *l->names, usher__names_order) == NULL) &&
         !is_damaged(l->a, l->noun, name->data, name->size))
         tell(
             l->a,
@@ -823,7 +764,7 @@ static enum usher_status check_entries(struct audit *a, enum usher_noun noun)
         l.names = usher__resize(a->e->opt.alloc, NULL, 0, size);
         if (l.names == NULL)
             return USHER_NOMEM;
-        names_list(&a->seen[noun], l.names);
+        usher__names_list(&a->seen[noun], l.names);
     }
     status = authority->ops->entries(authority, noun, usher__monotonic_ms() + a->timeout_ms,
                                      kept_entry, &l, why);
@@ -893,7 +834,7 @@ enum usher_status usher_check(struct usher_engine *e, const struct usher_check_o
     a.timeout_ms = o.timeout_ms != 0 ? o.timeout_ms : e->timeout_ms;
     a.fn = fn;
     a.payload = payload;
-    status = scan(e, a.timeout_ms, "audit", (enum usher_noun)0, NULL, audit_item, &a);
+    status = usher__engine_scan(e, a.timeout_ms, "audit", (enum usher_noun)0, NULL, audit_item, &a);
     if (status == USHER_UNAVAILABLE && a.status == USHER_OK && a.found.scopes > 0 &&
         (e->store->ops->caps & (USHER_CAP_LANES | USHER_CAP_REPLICAS)) != 0) {
         a.found.partial = true;
@@ -920,76 +861,4 @@ enum usher_status usher_check(struct usher_engine *e, const struct usher_check_o
         status = USHER_UNAVAILABLE;
     }
     return status;
-}
-
-/* ---- digest ----------------------------------------------------------------------- */
-
-struct digest {
-    struct usher__hash hash;
-    const struct usher__steps *steps; /* of the noun; NULL: it has none */
-};
-
-static enum usher_status digest_item(void *payload, const struct usher_item *item)
-{
-    struct digest *d = payload;
-    struct usher__hash *h = &d->hash;
-
-    if (item->kind == USHER_ITEM_SCOPE) {
-        const struct usher_scope *s = item->scope;
-
-        usher__hash_int(h, s->noun);
-        usher__hash_text(h, &s->name);
-        usher__hash_int(h, s->version);
-        usher__hash_int(h, (uint64_t)s->clock_ms);
-        for (int i = 0; i < USHER_COUNTS; i++)
-            if (d->steps == NULL || (d->steps->statistics >> i & 1u) == 0)
-                usher__hash_int(h, (uint64_t)s->counts[i]);
-        for (int i = 0; i < USHER_SETTINGS; i++)
-            usher__hash_int(h, (uint64_t)s->settings[i]);
-    } else if (item->kind == USHER_ITEM_RECORD) {
-        const struct usher_record *r = item->record;
-
-        usher__hash_int(h, r->kind);
-        usher__hash_text(h, &r->id);
-        usher__hash_int(h, r->state);
-        usher__hash_int(h, r->slots);
-        usher__hash_int(h, r->rank);
-        usher__hash_int(h, r->order);
-        usher__hash_int(h, r->token);
-        usher__hash_int(h, (uint64_t)r->until_ms);
-        for (int i = 0; i < USHER_NUMBERS; i++)
-            if (d->steps == NULL || r->kind != d->steps->store_kind || i != d->steps->store_n)
-                usher__hash_int(h, (uint64_t)r->n[i]);
-        usher__hash_text(h, &r->owner);
-        usher__hash_text(h, &r->group);
-        usher__hash_text(h, &r->data);
-    } else if (item->kind == USHER_ITEM_FAULT && item->scope != NULL) {
-        return USHER_UNAVAILABLE; /* it exists, but cannot be read: no digest */
-    }
-    return USHER_OK;
-}
-
-enum usher_status usher_digest(struct usher_engine *e, enum usher_noun noun, const char *scope,
-                               char ret_digest[33])
-{
-    struct digest d;
-    struct usher_text name;
-    enum usher_status status = usher__engine_check(e);
-
-    if (status != USHER_OK)
-        return status;
-    if (usher__steps((unsigned)noun) == NULL || scope == NULL || ret_digest == NULL ||
-        usher__scope_fault(scope, strlen(scope)) != NULL) {
-        usher__message_set("digest: noun or scope is invalid, or ret_digest is NULL");
-        return USHER_INVALID;
-    }
-    name.data = scope;
-    name.size = strlen(scope);
-    usher__hash_begin(&d.hash);
-    d.steps = usher__steps((unsigned)noun);
-    status = scan(e, e->timeout_ms, "digest", noun, &name, digest_item, &d);
-    if (status != USHER_OK)
-        return status;
-    usher__hash_hex(&d.hash, ret_digest);
-    return USHER_OK;
 }

@@ -35,7 +35,6 @@
 #include "core/changes.h"
 #include "core/text.h"
 #include "core/verbs.h"
-#include "engine/clock.h"
 #include "engine/timers.h"
 #include "engine/engine.h"
 #include "engine/flight.h"
@@ -43,6 +42,7 @@
 #include "change/hooks.h"
 #include "change/result.h"
 #include "engine/watch.h"
+#include "engine/hear_parts.h"
 
 #ifdef USHER_HOSTILE
 #define READS 2 /* logs that are read together */
@@ -51,180 +51,8 @@
 #define READS 8
 #define PAGE 100
 #endif
-#define RETRY_MS 100  /* there was no memory, or no answer */
 #define EVERY_MS 500  /* interval of reading a log that other engines may write to */
 #define CHECK_MS 5000 /* the same with a subscription, because messages may be lost */
-#define LOOK_MS 2000  /* interval of reading the clock: it may be set, and the machine may sleep */
-/* Time until the next sweep, if the store answers that nothing is due yet.  It is doubled with each
- * such answer, because the clock of the store may be much slower. */
-#define EARLY_MS 3
-
-/* The position of a follower in the history of its scope. */
-struct place {
-    uint64_t epoch;   /* 0: no scope, or one that is not known yet */
-    uint64_t version; /* of the last notice that was appended */
-    uint64_t mark;    /* at this version; 0: not known */
-};
-
-struct usher__heard {
-    struct usher__timer due; /* first member; the time is look_ms or tend_ms */
-    struct usher__post *p;
-    struct usher__heard *then[2];  /* in `behind`, in `gaps` */
-    struct usher__post_lane *lane; /* with `listed`: whose `behind` */
-    void *tag;
-    enum usher_noun noun;
-
-    /* the pending gap, with `missed` */
-    bool missed; /* it is in `gaps` */
-    struct usher_notice gap;
-    struct told *spare; /* for the next gap; NULL: has to be allocated */
-
-    /* with `follows` */
-    bool follows;
-    bool current; /* all known notices were appended */
-    bool listed;  /* in `behind` */
-    bool reading; /* its log is being read */
-    bool dead;    /* removed during that */
-    bool closing; /* the last notice was that its room is being closed */
-    bool newer;   /* a notice after `place` came while its log was read: `newest` */
-    struct place place, newest;
-    bool may_listen;    /* the store can publish its changes */
-    bool listens;       /* it is a follower of the store's listener */
-    bool subscribed;    /* changes are published to it now */
-    uint64_t published; /* the last published version of this subscription */
-    int64_t every_ms;   /* interval of reading the log; 0: never */
-    int64_t first_ms;   /* from the first reading to the second one; 0: that was done */
-    int64_t look_ms;    /* time to read the log */
-
-    /* with `tends` */
-    bool tends;
-    bool sweeps;     /* its scope has to be swept */
-    bool sweeping;   /* `reading` is a sweep */
-    int64_t tend_ms; /* time of the next sweep, if something is due then */
-    int64_t due_ms;  /* by the wall clock; 0: at tend_ms */
-    int64_t early_ms;
-    int64_t ahead_ms; /* how far the store's clock is ahead of the engine's */
-    uint64_t told;    /* version of the newest notice from which `tend_ms` may be */
-
-    size_t scope_size;
-    char scope[USHER_NAME_MAX];
-    char gap_scope[USHER_NAME_MAX];
-};
-
-static struct usher__heard *heard_of(struct usher__timer *due)
-{
-    return (struct usher__heard *)(uintptr_t)due;
-}
-
-/* An event. */
-struct told {
-    struct usher__node node; /* first member */
-    struct usher__heard *of; /* alive while this is in a list */
-    const struct usher_allocator *alloc;
-    size_t size;
-    struct usher_notice notice;
-    char text[];
-};
-
-static struct told *told_of(const struct usher__node *node)
-{
-    return (struct told *)(uintptr_t)node;
-}
-
-/* ---- events --------------------------------------------------------------------------------- */
-
-static struct told *told_new(struct usher__heard *h, enum usher_event_kind kind, size_t texts)
-{
-    const struct usher_allocator *alloc = h->p->alloc;
-    size_t size = sizeof(struct told) + texts;
-    struct told *t = usher__resize(alloc, NULL, 0, size);
-
-    if (t == NULL)
-        return NULL;
-    memset(t, 0, sizeof *t);
-    t->node.event.kind = (uint32_t)kind;
-    t->node.event.tag = h->tag;
-    t->node.event.notice = &t->notice;
-    t->of = h;
-    t->alloc = alloc;
-    t->size = size;
-    return t;
-}
-
-static void told_free(struct told *t)
-{
-    if (t != NULL)
-        (void)usher__resize(t->alloc, t, t->size, 0);
-}
-
-void usher__heard_done(const struct usher_event *event)
-{
-    told_free(told_of((const struct usher__node *)(const void *)event));
-}
-
-/* Copy @text and a NUL to *@at. */
-static void copy_text(struct usher_text *text, char **at)
-{
-    if (text->size != 0)
-        memcpy(*at, text->data, text->size);
-    (*at)[text->size] = '\0';
-    text->data = *at;
-    *at += text->size + 1;
-}
-
-/* Append an event with @n for @h.  Return false if there is no space or no memory. */
-static bool append_notice(struct usher__heard *h, const struct usher_notice *n)
-{
-    struct usher__post *p = h->p;
-    struct told *t;
-    char *at;
-
-    if (p->n_notices >= p->limit)
-        return false;
-    t = told_new(h, USHER_EVENT_NOTICE,
-                 n->scope.size + n->subject.size + n->owner.size + n->data.size + 4);
-    if (t == NULL)
-        return false;
-    at = t->text;
-    t->notice = *n;
-    t->notice.wait_ms = 0;
-    copy_text(&t->notice.scope, &at);
-    copy_text(&t->notice.subject, &at);
-    copy_text(&t->notice.owner, &at);
-    copy_text(&t->notice.data, &at);
-    USHER_ASSERT(at <= t->text + (t->size - sizeof *t));
-    usher__nodes_append(&p->ready, &t->node);
-    p->n_notices++;
-    return true;
-}
-
-/* Allocate a gap with space for the name of any scope. */
-static struct told *gap_new(struct usher__heard *h)
-{
-    return told_new(h, USHER_EVENT_GAP, USHER_NAME_MAX + 1);
-}
-
-/* Append an event with @gap for @h.  Return false if there is no memory. */
-static bool append_gap(struct usher__heard *h, const struct usher_notice *gap)
-{
-    static const struct usher_text none;
-    struct told *t = h->spare;
-    char *at;
-
-    if (t == NULL)
-        t = gap_new(h);
-    if (t == NULL)
-        return false;
-    h->spare = NULL;
-    at = t->text;
-    t->notice = *gap;
-    t->notice.subject = t->notice.owner = t->notice.data = none;
-    USHER_ASSERT(gap->scope.size <= USHER_NAME_MAX);
-    copy_text(&t->notice.scope, &at);
-    usher__nodes_append(&h->p->ready, &t->node);
-    h->p->n_notices++;
-    return true;
-}
 
 /* ---- lists ---------------------------------------------------------------------------------- */
 
@@ -264,26 +92,6 @@ static void heards_without(struct usher__heards *l, enum list which, const struc
     *l = kept;
 }
 
-/* ---- time ----------------------------------------------------------------------------------- */
-
-static void set_due(struct usher__heard *h)
-{
-    usher__timers_set(&h->p->heards, &h->due, h->look_ms < h->tend_ms ? h->look_ms : h->tend_ms);
-}
-
-/* Read the log at @ms; INT64_MAX: never. */
-static void look_at(struct usher__heard *h, int64_t ms)
-{
-    h->look_ms = ms;
-    set_due(h);
-}
-
-static void tend_at(struct usher__heard *h, int64_t ms)
-{
-    h->tend_ms = ms;
-    set_due(h);
-}
-
 /* ---- gaps ----------------------------------------------------------------------------------- */
 
 /* Append the pending gaps for which there is space again. */
@@ -292,7 +100,7 @@ static void gaps_tell(struct usher__post *p)
     while (p->gaps.first != NULL && p->n_notices <= p->limit / 2) {
         struct usher__heard *h = p->gaps.first;
 
-        if (!append_gap(h, &h->gap)) {
+        if (!usher__heard_append_gap(h, &h->gap)) {
             p->gaps_ms = usher__monotonic_ms() + RETRY_MS;
             return;
         }
@@ -350,7 +158,7 @@ static struct usher__post_lane *lane_of(const struct usher__heard *h)
 }
 
 /* List @h as one with a command to execute. */
-static void be_listed(struct usher__heard *h)
+void usher__heard_list(struct usher__heard *h)
 {
     if (h->listed || h->reading)
         return;
@@ -363,7 +171,7 @@ static void be_behind(struct usher__heard *h)
 {
     h->current = false;
     look_at(h, INT64_MAX);
-    be_listed(h);
+    usher__heard_list(h);
 }
 
 static void try_later(struct usher__heard *h)
@@ -444,7 +252,7 @@ static void follow(struct usher__heard *h, const struct usher_notice *n)
 {
     if (is_known(&h->place, n))
         return;
-    if (h->current && follows_on(&h->place, n) && append_notice(h, n)) {
+    if (h->current && follows_on(&h->place, n) && usher__heard_append(h, n)) {
         go_on(h, n);
         if (may_change_push(h, n))
             be_behind(h); /* the answer contains the setting */
@@ -517,112 +325,6 @@ void usher__heard_published(struct usher__heard *h, enum usher_listen_event even
     (void)pthread_mutex_unlock(&p->lock);
 }
 
-/* ---- sweep a scope ------------------------------------------------------------------------ */
-
-static int64_t clock_ms(const struct usher_engine *e)
-{
-    struct usher__inside here;
-    int64_t ms;
-
-    if (e->opt.now_ms == NULL)
-        return usher__wall_ms();
-    usher__callout_begin(&here, e);
-    ms = e->opt.now_ms(e->opt.payload);
-    usher__callout_end(&here);
-    return ms;
-}
-
-/* Return the time of the store's clock, as far as it is known. */
-static int64_t store_ms(const struct usher__heard *h)
-{
-    return clock_ms(h->p->e) + h->ahead_ms;
-}
-
-/* Set the store's clock from an answer to a command of the engine's own; 0: it failed.  The time of
- * a notice cannot be used, because the command of the change may have had another time (now=). */
-static void set_clock(struct usher__heard *h, int64_t now_ms)
-{
-    if (now_ms != 0)
-        h->ahead_ms = now_ms - clock_ms(h->p->e);
-}
-
-static void tend_in(struct usher__heard *h, int64_t ms)
-{
-    int64_t at_ms = usher__monotonic_ms() + ms;
-
-    if (at_ms < h->tend_ms)
-        tend_at(h, at_ms);
-}
-
-/* Sweep in @ms, whether something is due or not. */
-static void sweep_in(struct usher__heard *h, int64_t ms)
-{
-    h->due_ms = 0;
-    tend_in(h, ms);
-}
-
-/* Forget the time: the next sweep depends on later notices and answers. */
-static void tend_not(struct usher__heard *h)
-{
-    h->due_ms = USHER_NEVER;
-    tend_at(h, INT64_MAX);
-}
-
-/* Sweep at @due_ms (0: not known), before which nothing is due, but not before @least_ms from
- * now. */
-static void tend(struct usher__heard *h, int64_t due_ms, int64_t least_ms)
-{
-    int64_t left_ms = 0;
-
-    if (due_ms == USHER_NEVER)
-        return;
-    if (due_ms < h->due_ms)
-        h->due_ms = due_ms;
-    /* both clocks are read in whole milliseconds: one more, so that it is not too early */
-    if (due_ms != 0)
-        left_ms = due_ms - store_ms(h) + 1;
-    if (left_ms > LOOK_MS)
-        left_ms = LOOK_MS;
-    tend_in(h, left_ms > least_ms ? left_ms : least_ms);
-}
-
-static void swept(struct usher__heard *h, const struct usher_result *r)
-{
-    /* the answer replaces the times of notices that came before it */
-    if (USHER_IS_DONE(r->status) && h->told <= r->version)
-        tend_not(h);
-    set_clock(h, r->now_ms);
-    switch (r->status) {
-    case USHER_OK:
-        h->early_ms = EARLY_MS;
-        tend(h, r->due_ms, 0);
-        break;
-    case USHER_SAME:
-        h->early_ms = r->due_ms > store_ms(h) ? EARLY_MS : 2 * h->early_ms;
-        if (h->early_ms > LOOK_MS)
-            h->early_ms = LOOK_MS;
-        tend(h, r->due_ms, h->early_ms);
-        break;
-    case USHER_MISSING: /* there is a notice when it is created */
-        break;
-    default:
-        sweep_in(h, RETRY_MS);
-        break;
-    }
-    /* more became due during the sweep, or its log still has to be read */
-    if (h->sweeps || (h->follows && !h->current && h->look_ms == INT64_MAX))
-        be_listed(h);
-}
-
-static void sweep_command(struct usher__heard *h, struct usher_operation *c)
-{
-    memset(c, 0, sizeof *c);
-    c->verb = usher__hooks((unsigned)h->noun)->sweep;
-    c->scope = (struct usher_text){ h->scope, h->scope_size };
-    h->sweeps = false;
-    h->sweeping = true;
-}
-
 /* ---- read a log ---------------------------------------------------------------------------- */
 
 /* Append a gap up to @version of @epoch, where the mark is @mark, and advance @h to it. */
@@ -637,7 +339,7 @@ static bool skip(struct usher__heard *h, uint64_t epoch, uint64_t version, uint6
     gap.before = h->place.version;
     gap.version = version;
     gap.mark = mark;
-    if (!append_gap(h, &gap))
+    if (!usher__heard_append_gap(h, &gap))
         return false;
     h->place = (struct place){ epoch, version, mark };
     h->closing = false;
@@ -662,7 +364,7 @@ static enum then read_rows(struct usher__heard *h, const struct usher_result *r)
         /* another history with the same versions */
         if (h->place.mark != 0 && n.was != h->place.mark && !skip(h, r->epoch, n.before, n.was))
             return LATER;
-        if (!append_notice(h, &n))
+        if (!usher__heard_append(h, &n))
             return h->p->n_notices >= h->p->limit ? AGAIN : LATER;
         go_on(h, &n);
     }
@@ -727,7 +429,7 @@ static enum then read_answer(struct usher__heard *h, const struct usher_result *
 
 static void heard_free(struct usher__heard *h)
 {
-    told_free(h->spare);
+    usher__told_free(h->spare);
     (void)usher__resize(h->p->alloc, h, sizeof *h, 0);
 }
 
@@ -742,12 +444,12 @@ static void read_done(struct usher__heard *h, const struct usher_result *r)
     }
     if (h->sweeping) {
         h->sweeping = false;
-        swept(h, r);
+        usher__heard_swept(h, r);
         return;
     }
     if (h->tends && r->status < USHER_INVALID) {
-        set_clock(h, r->now_ms);
-        tend(h, r->due_ms, 0);
+        usher__heard_set_clock(h, r->now_ms);
+        usher__heard_tend(h, r->due_ms, 0);
     }
     then = read_answer(h, r);
     if (r->status < USHER_INVALID)
@@ -764,7 +466,7 @@ static void read_done(struct usher__heard *h, const struct usher_result *r)
     else
         try_later(h);
     if (h->sweeps)
-        be_listed(h);
+        usher__heard_list(h);
 }
 
 static void read_command(struct usher__heard *h, struct usher_operation *c, size_t max)
@@ -774,7 +476,7 @@ static void read_command(struct usher__heard *h, struct usher_operation *c, size
     h->listed = false;
     h->reading = true;
     if (h->sweeps) {
-        sweep_command(h, c);
+        usher__heard_sweep_command(h, c);
         return;
     }
     h->newer = false;
@@ -908,12 +610,12 @@ void usher__heards_look(struct usher__post *p, int64_t now_ms)
         if (h->tend_ms <= now_ms) {
             int64_t due_ms = h->due_ms;
 
-            tend_not(h);
-            if (due_ms > store_ms(h)) {
-                tend(h, due_ms, 0);
+            usher__heard_tend_not(h);
+            if (due_ms > usher__heard_store_ms(h)) {
+                usher__heard_tend(h, due_ms, 0);
             } else {
                 h->sweeps = true;
-                be_listed(h);
+                usher__heard_list(h);
             }
         }
     }
@@ -937,11 +639,11 @@ void usher__heard_notice(struct usher__heard *h, const struct usher_notice *n)
     (void)pthread_mutex_lock(&p->lock);
     if (h->tends) {
         h->told = n->version;
-        tend(h, n->due_ms, 0);
+        usher__heard_tend(h, n->due_ms, 0);
     }
     if (h->follows && n->verb != USHER_NOTICE_LOST)
         follow(h, n);
-    else if ((h->missed || !append_notice(h, n)) && !h->follows)
+    else if ((h->missed || !usher__heard_append(h, n)) && !h->follows)
         miss(h, n);
     usher__post_show(p);
     (void)pthread_mutex_unlock(&p->lock);
@@ -953,7 +655,7 @@ void usher__heard_doubt(struct usher__heard *h, const struct usher_notice *n)
 
     (void)pthread_mutex_lock(&p->lock);
     if (h->tends)
-        sweep_in(h, 0);
+        usher__heard_sweep_in(h, 0);
     if (!h->follows)
         miss(h, n);
     else if (h->current)
@@ -984,7 +686,7 @@ struct usher__heard *usher__heard_new(struct usher__post *p, const struct usher_
         h->scope_size = strlen(how->scope);
         memcpy(h->scope, how->scope, h->scope_size);
     }
-    h->spare = gap_new(h);
+    h->spare = usher__heard_gap_new(h);
     if (h->spare == NULL) {
         heard_free(h);
         return NULL;
@@ -1013,7 +715,7 @@ void usher__heard_begin(struct usher__heard *h)
     if (h->follows)
         be_behind(h);
     if (h->tends)
-        sweep_in(h, 0);
+        usher__heard_sweep_in(h, 0);
     usher__post_show(p);
     (void)pthread_mutex_unlock(&p->lock);
 }
@@ -1028,7 +730,7 @@ static void ready_without(struct usher__post *p, const struct usher__heard *h)
         struct usher__node *next = node->next;
 
         if (node->event.kind != USHER_EVENT_REPLY && told_of(node)->of == h) {
-            told_free(told_of(node));
+            usher__told_free(told_of(node));
             p->n_notices--;
         } else {
             usher__nodes_append(&p->ready, node);

@@ -22,21 +22,10 @@
 #include <usher/command.h>
 
 #include <errno.h>
-#include <limits.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
-#include <unistd.h>
-#ifdef HAVE_SYS_EVENTFD_H
-#include <sys/eventfd.h>
-#endif
-#ifdef HAVE_SYS_EPOLL_H
-#include <sys/epoll.h>
-#define HAS_LOOP true
-#else
-#define HAS_LOOP false /* a thread that collects waits for the store */
-#endif
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -47,7 +36,7 @@
 #include "engine/flight.h"
 #include "engine/hear.h"
 #include "change/memory.h"
-#include "engine/post.h"
+#include "engine/post_parts.h"
 #include "encode/reply.h"
 
 #ifdef USHER_HOSTILE
@@ -56,29 +45,6 @@
 #define BATCH 256
 #endif
 #define BACKLOG 65536
-/* A waiting thread checks again after this time: another thread may have begun something and left
- * it, so that no thread drives it. */
-#define HELP_MS 500
-/* More than there are fields.  A command has each field at most once, so the fault of a longer one
- * is among the first. */
-#define VALUES_MAX 256
-
-/* The commands of one call; they, their values and their texts follow. */
-struct parcel {
-    const struct usher_allocator *alloc;
-    atomic_size_t left; /* events that were not freed */
-    size_t size;        /* of the block */
-    int64_t deadline_ms;
-};
-
-struct posted {
-    struct usher__node node; /* first member */
-    unsigned home;           /* index in usher__post.homes, with lanes */
-    struct parcel *of;
-    struct usher_reply *reply; /* of the event */
-    struct usher_command command;
-};
-
 /* ---- lists ------------------------------------------------------------------------------ */
 
 void usher__nodes_append(struct usher__nodes *l, struct usher__node *node)
@@ -91,136 +57,13 @@ void usher__nodes_append(struct usher__nodes *l, struct usher__node *node)
     l->last = node;
 }
 
-/* Remove and return the first one of @l, which is not empty. */
-static struct usher__node *take(struct usher__nodes *l)
-{
-    struct usher__node *node = l->first;
-
-    USHER_ASSERT(node != NULL);
-    l->first = node->next;
-    if (l->first == NULL)
-        l->last = NULL;
-    return node;
-}
-
-/* Return the command whose first member is @node. */
-static struct posted *posted_of(struct usher__node *node)
-{
-    return (struct posted *)(void *)node;
-}
-
-static void append_all(struct usher__nodes *to, const struct usher__nodes *from)
-{
-    if (from->first == NULL)
-        return;
-    if (to->last != NULL)
-        to->last->next = from->first;
-    else
-        to->first = from->first;
-    to->last = from->last;
-}
-
 static void drop_all(struct usher__nodes *l)
 {
     while (l->first != NULL)
         usher_event_done(&take(l)->event);
 }
 
-/* ---- descriptors -------------------------------------------------------------------------- */
-
-static int descriptor_open(void)
-{
-#ifdef HAVE_SYS_EVENTFD_H
-    return eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-#else
-    errno = ENOSYS;
-    return -1;
-#endif
-}
-
-/* Open a descriptor that is readable while @fd or another added one is.  Return -1 on failure. */
-static int loop_open(int fd)
-{
-#ifdef HAVE_SYS_EPOLL_H
-    struct epoll_event event = { .events = EPOLLIN };
-    int loop = epoll_create1(EPOLL_CLOEXEC);
-
-    if (loop >= 0 && epoll_ctl(loop, EPOLL_CTL_ADD, fd, &event) != 0) {
-        (void)close(loop);
-        loop = -1;
-    }
-    return loop;
-#else
-    (void)fd;
-    return -1;
-#endif
-}
-
-/* Add @wait of something under way to the loop, or remove it when a thread drives that.  A socket
- * must not be in the loop when it is closed, because a child of fork() may still have it open.
- * Return false if it cannot be added.  With the lock. */
-static bool loop_set(const struct usher__post *p, const struct usher_wait *wait, bool waits)
-{
-#ifdef HAVE_SYS_EPOLL_H
-    struct epoll_event event = { .events = 0 };
-
-    if (wait->fd < 0)
-        return true;
-    if ((wait->events & POLLIN) != 0)
-        event.events |= EPOLLIN;
-    if ((wait->events & POLLOUT) != 0)
-        event.events |= EPOLLOUT;
-    return epoll_ctl(p->fd[USHER__LOOP], waits ? EPOLL_CTL_ADD : EPOLL_CTL_DEL, wait->fd, &event) ==
-           0;
-#else
-    (void)p;
-    (void)wait;
-    (void)waits;
-    return false;
-#endif
-}
-
-static void descriptors_close(struct usher__post *p)
-{
-    for (int i = 0; i < USHER__DESCRIPTORS; i++)
-        if (p->fd[i] >= 0)
-            (void)close(p->fd[i]);
-}
-
-/* Make it readable.  Safe in a signal handler. */
-static void descriptor_raise(int fd)
-{
-    uint64_t one = 1;
-    ssize_t n = write(fd, &one, sizeof one);
-
-    (void)n; /* it fails only if the counter is at its maximum */
-}
-
-static void descriptor_lower(int fd)
-{
-    uint64_t count;
-    ssize_t n = read(fd, &count, sizeof count);
-
-    (void)n; /* another thread may have lowered it */
-}
-
-static void descriptor_set(struct usher__post *p, enum usher__descriptor d, bool up)
-{
-    if (p->is_up[d] == up)
-        return;
-    p->is_up[d] = up;
-    if (up)
-        descriptor_raise(p->fd[d]);
-    else
-        descriptor_lower(p->fd[d]);
-}
-
 /* ---- work ---- */
-
-static bool is_under_way(const struct usher__post_lane *l)
-{
-    return l->crossing != NULL || l->reading != NULL;
-}
 
 static inline bool has_work(const struct usher__post *p, const struct usher__post_lane *l)
 {
@@ -257,8 +100,8 @@ void usher__post_show(struct usher__post *p)
 {
     bool work = any_work(p);
 
-    descriptor_set(p, USHER__COLLECT, p->ready.first != NULL || (work && p->workers == 0));
-    descriptor_set(p, USHER__WORK, work && p->workers > 0);
+    usher__descriptor_set(p, USHER__COLLECT, p->ready.first != NULL || (work && p->workers == 0));
+    usher__descriptor_set(p, USHER__WORK, work && p->workers > 0);
 }
 
 /* ---- begin and end ------------------------------------------------------------------------ */
@@ -296,7 +139,7 @@ void usher__post_close(struct usher__post *p, bool forked)
 {
     if (p == NULL)
         return;
-    descriptors_close(p);
+    usher__descriptors_close(p);
     if (forked) {
         if (pthread_mutex_trylock(&p->lock) != 0)
             return;
@@ -328,15 +171,15 @@ static struct usher__post *post_new(const struct usher_engine *e, struct usher__
     p->listen_wait.fd = p->fd[USHER__LOOP] = -1;
     good = lanes_new(e, p);
     for (int i = 0; i < USHER__LOOP; i++) {
-        p->fd[i] = descriptor_open();
+        p->fd[i] = usher__descriptor_open();
         good = good && p->fd[i] >= 0;
     }
     if (good && HAS_LOOP && e->store->ops->begin != NULL) {
-        p->fd[USHER__LOOP] = loop_open(p->fd[USHER__COLLECT]);
+        p->fd[USHER__LOOP] = usher__descriptor_loop(p->fd[USHER__COLLECT]);
         good = p->fd[USHER__LOOP] >= 0;
     }
     if (!good || pthread_mutex_init(&p->lock, NULL) != 0) {
-        descriptors_close(p);
+        usher__descriptors_close(p);
         post_free(p);
         return NULL;
     }
@@ -361,110 +204,6 @@ struct usher__post *usher__post_of(struct usher_engine *e, const char *call)
 }
 
 /* ---- post ---------------------------------------------------------------------------------- */
-
-static size_t text_size(int32_t size, const char *text)
-{
-    size_t n = 0;
-
-    if (text != NULL && size >= 0)
-        n = (size_t)size;
-    else if (text != NULL && size == USHER_TO_NUL)
-        n = strlen(text);
-    return n < INT32_MAX ? n : INT32_MAX; /* no text may be that long */
-}
-
-static size_t values_of(const struct usher_command *c)
-{
-    if (c->values == NULL)
-        return 0;
-    return c->n < VALUES_MAX ? c->n : VALUES_MAX;
-}
-
-/* Return the size of the block for them, or 0 if it exceeds the address space. */
-static size_t parcel_size(const struct usher_command *commands, size_t n)
-{
-    size_t size = sizeof(struct parcel) + n * sizeof(struct posted);
-    bool over = false;
-
-    for (size_t i = 0; i < n; i++) {
-        const struct usher_command *c = &commands[i];
-        size_t n_values = values_of(c);
-
-        over = over || __builtin_add_overflow(size, n_values * sizeof *c->values, &size) ||
-               __builtin_add_overflow(size, text_size(c->scope_size, c->scope), &size);
-        for (size_t k = 0; k < n_values; k++)
-            over = over || __builtin_add_overflow(
-                               size, text_size(c->values[k].size, c->values[k].text), &size);
-    }
-    return over ? 0 : size;
-}
-
-/* Copy the text *@text of *@size to *@at.  An invalid one stays invalid. */
-static void copy_text(const char **text, int32_t *size, char **at)
-{
-    size_t n = text_size(*size, *text);
-
-    if (*text == NULL)
-        return;
-    if (n != 0)
-        memcpy(*at, *text, n);
-    *text = *at;
-    if (*size >= USHER_TO_NUL)
-        *size = (int32_t)n;
-    *at += n;
-}
-
-static void parcel_fill(struct parcel *parcel, const struct usher_command *commands, size_t n,
-                        struct usher_reply *replies)
-{
-    struct posted *posted = (struct posted *)(void *)(parcel + 1);
-    struct usher_value *values = (struct usher_value *)(void *)(posted + n);
-    char *at;
-    size_t n_values = 0;
-
-    for (size_t i = 0; i < n; i++)
-        n_values += values_of(&commands[i]);
-    at = (char *)(values + n_values);
-    for (size_t i = 0; i < n; i++) {
-        struct posted *c = &posted[i];
-
-        memset(c, 0, sizeof *c);
-        c->of = parcel;
-        c->reply = usher__reply_at(replies, i);
-        c->node.event.kind = USHER_EVENT_REPLY;
-        c->node.event.tag = commands[i].tag;
-        c->node.event.reply = c->reply;
-        c->command = commands[i];
-        copy_text(&c->command.scope, &c->command.scope_size, &at);
-        if (c->command.values == NULL)
-            continue;
-        c->command.n = values_of(&commands[i]);
-        c->command.values = values;
-        for (size_t k = 0; k < c->command.n; k++, values++) {
-            *values = commands[i].values[k];
-            copy_text(&values->text, &values->size, &at);
-        }
-    }
-}
-
-static struct parcel *parcel_new(const struct usher_allocator *alloc,
-                                 const struct usher_command *commands, size_t n)
-{
-    size_t size = parcel_size(commands, n);
-    struct parcel *parcel = size != 0 ? usher__resize(alloc, NULL, 0, size) : NULL;
-    struct usher_reply *replies = parcel != NULL ? usher__replies_new(alloc, n) : NULL;
-
-    if (replies == NULL) {
-        if (parcel != NULL)
-            (void)usher__resize(alloc, parcel, size, 0);
-        return NULL;
-    }
-    parcel->alloc = alloc;
-    atomic_init(&parcel->left, n);
-    parcel->size = size;
-    parcel_fill(parcel, commands, n, replies);
-    return parcel;
-}
 
 static enum usher_status post_fault(const struct usher_command *commands, size_t n,
                                     int64_t timeout_ms)
@@ -573,7 +312,7 @@ enum usher_status usher_post(struct usher_engine *e, const struct usher_command 
             "post: too many commands are not yet collected: call usher_collect() first");
         return USHER_FULL;
     }
-    parcel = parcel_new(e->opt.alloc, commands, n);
+    parcel = usher__parcel_new(e->opt.alloc, commands, n);
     (void)pthread_mutex_lock(&p->lock);
     if (parcel == NULL) {
         p->n -= n;
@@ -590,24 +329,6 @@ enum usher_status usher_post(struct usher_engine *e, const struct usher_command 
     usher__post_show(p);
     (void)pthread_mutex_unlock(&p->lock);
     return USHER_OK;
-}
-
-void usher_event_done(const struct usher_event *event)
-{
-    struct posted *c;
-    struct parcel *parcel;
-
-    if (event == NULL)
-        return;
-    if (event->kind != USHER_EVENT_REPLY) {
-        usher__heard_done(event);
-        return;
-    }
-    c = posted_of((struct usher__node *)(uintptr_t)event);
-    parcel = c->of;
-    usher_reply_done(c->reply);
-    if (atomic_fetch_sub_explicit(&parcel->left, 1, memory_order_acq_rel) == 1)
-        (void)usher__resize(parcel->alloc, parcel, parcel->size, 0);
 }
 
 /* ---- execute -------------------------------------------------------------------------------- */
@@ -738,12 +459,12 @@ static void batch_done(struct usher__post *p, struct usher__nodes *batch)
 
 /* Advance what is under way in @l, which no thread drives, as far as possible without waiting. With
  * the lock, which is released during that. */
-static void go_on(struct usher__post *p, struct usher__post_lane *l)
+void usher__post_go_on(struct usher__post *p, struct usher__post_lane *l)
 {
     struct usher_wait wait = { .fd = -1 };
     bool over;
 
-    (void)loop_set(p, &l->wait, false);
+    (void)usher__descriptor_loop_set(p, &l->wait, false);
     l->wait.fd = -1;
     l->going_on = true;
     (void)pthread_mutex_unlock(&p->lock);
@@ -758,14 +479,15 @@ static void go_on(struct usher__post *p, struct usher__post_lane *l)
         batch_done(p, &l->batch);
     } else {
         l->wait = wait;
-        if (!loop_set(p, &l->wait, true)) /* no memory: check it every millisecond */
+        if (!usher__descriptor_loop_set(p, &l->wait,
+                                        true)) /* no memory: check it every millisecond */
             l->wait.until_ms = usher__monotonic_ms() + 1;
     }
     usher__post_show(p);
 }
 
 /* Return the time that is left until @until_ms, for poll(). */
-static int ms_until(int64_t until_ms)
+int usher__post_ms_until(int64_t until_ms)
 {
     int64_t left_ms = until_ms == INT64_MAX ? INT32_MAX : until_ms - usher__monotonic_ms();
 
@@ -801,8 +523,8 @@ static struct usher__post_lane *can_go_on_some(struct usher__post *p)
 
     if (n == 0)
         return NULL;
-    for (nfds_t i = 0; ms_until(until_ms) == 0 && i < n; i++)
-        if (ms_until(of[i]->wait.until_ms) == 0)
+    for (nfds_t i = 0; usher__post_ms_until(until_ms) == 0 && i < n; i++)
+        if (usher__post_ms_until(of[i]->wait.until_ms) == 0)
             return of[i];
     if (poll(fds, n, 0) > 0)
         for (nfds_t i = 0; i < n; i++)
@@ -824,7 +546,8 @@ static bool can_listen(const struct usher__post *p)
 
     if (p->listener == NULL || p->listening)
         return false;
-    return p->listen_now || ms_until(p->listen_wait.until_ms) == 0 || poll(&fd, 1, 0) > 0;
+    return p->listen_now || usher__post_ms_until(p->listen_wait.until_ms) == 0 ||
+           poll(&fd, 1, 0) > 0;
 }
 
 /* Write the descriptor of the listener into @fds, lower *@until_ms to its deadline, and return the
@@ -844,7 +567,7 @@ static void listen_on(const struct usher_engine *e, struct usher__post *p)
 {
     struct usher_wait wait = { .fd = -1, .until_ms = INT64_MAX };
 
-    (void)loop_set(p, &p->listen_wait, false);
+    (void)usher__descriptor_loop_set(p, &p->listen_wait, false);
     p->listen_wait.fd = -1;
     p->listening = true;
     p->listen_now = false;
@@ -853,7 +576,8 @@ static void listen_on(const struct usher_engine *e, struct usher__post *p)
     (void)pthread_mutex_lock(&p->lock);
     p->listening = false;
     p->listen_wait = wait;
-    if (!loop_set(p, &p->listen_wait, true)) /* no memory: check it every millisecond */
+    if (!usher__descriptor_loop_set(p, &p->listen_wait,
+                                    true)) /* no memory: check it every millisecond */
         p->listen_wait.until_ms = usher__monotonic_ms() + 1;
     usher__post_show(p);
 }
@@ -879,7 +603,7 @@ static bool take_off(struct usher_engine *e, struct usher__post *p, struct usher
         return false;
     p->n_under_way++;
     l->batch = *batch;
-    go_on(p, l);
+    usher__post_go_on(p, l);
     return true;
 }
 
@@ -932,7 +656,7 @@ bool usher__post_leave(struct usher__post *p, bool forked)
         return false;
     if (p->listener != NULL) {
         if (!forked)
-            (void)loop_set(p, &p->listen_wait, false);
+            (void)usher__descriptor_loop_set(p, &p->listen_wait, false);
         p->e->store->ops->listen_end(p->listener);
         p->listener = NULL;
     }
@@ -940,7 +664,7 @@ bool usher__post_leave(struct usher__post *p, bool forked)
         struct usher__post_lane *l = &p->lane[i];
 
         if (!forked)
-            (void)loop_set(p, &l->wait, false);
+            (void)usher__descriptor_loop_set(p, &l->wait, false);
         if (l->crossing != NULL)
             usher__door_end(l->crossing, false);
         if (is_under_way(l))
@@ -948,155 +672,6 @@ bool usher__post_leave(struct usher__post *p, bool forked)
         l->wait.fd = -1;
     }
     return true;
-}
-
-/* The units (store.h) of the scopes of some commands, as bits. */
-struct units {
-    uint64_t bits[USHER_UNITS / 64];
-};
-
-static unsigned unit_of(const struct usher_engine *e, const char *scope, size_t size)
-{
-    const struct usher_store_ops *ops = e->store->ops;
-    struct usher_text text = { scope, size };
-
-    return ops->unit != NULL ? ops->unit(e->store, &text) % USHER_UNITS : 0;
-}
-
-/* Write the units that a command with @verb on a scope needs: that of the scope, and that of its
- * entry in an index.  Return their number. */
-static unsigned units_of(const struct usher_engine *e, unsigned verb, const char *scope,
-                         size_t size, unsigned ret[2])
-{
-    const struct usher__verb *about = usher__verb(verb);
-    const struct usher__index *index = usher__hooks_of((enum usher_verb)verb)->index;
-    char part[USHER_NAME_MAX + 1];
-    struct usher_text text = { scope, size };
-
-    ret[0] = unit_of(e, scope, size);
-    if (about == NULL || (about->flags & USHER__BEYOND) == 0 || index == NULL)
-        return 1;
-    index->part(&text, part);
-    ret[1] = unit_of(e, part, strlen(part));
-    return 2;
-}
-
-static void units_add(struct units *u, const struct usher_engine *e, unsigned verb,
-                      const char *scope, size_t size)
-{
-    unsigned unit[2], n = units_of(e, verb, scope, size, unit);
-
-    for (unsigned i = 0; i < n; i++)
-        u->bits[unit[i] / 64] |= UINT64_C(1) << (unit[i] % 64);
-}
-
-static void units_join(struct units *u, const struct units *with)
-{
-    for (size_t i = 0; i < USHER_UNITS / 64; i++)
-        u->bits[i] |= with->bits[i];
-}
-
-static bool units_meet(const struct units *u, const struct units *with)
-{
-    size_t i = 0;
-
-    while (i < USHER_UNITS / 64 && (u->bits[i] & with->bits[i]) == 0)
-        i++;
-    return i < USHER_UNITS / 64;
-}
-
-/* Write the units of all that is under way in @l.  With the lock. */
-static void units_under_way(const struct usher_engine *e, const struct usher__post_lane *l,
-                            struct units *ret)
-{
-    size_t n = l->reading != NULL ? usher__reading_size(l->reading) : 0;
-    const struct usher__node *node = l->batch.first;
-
-    memset(ret, 0, sizeof *ret);
-    for (size_t i = 0; i < n; i++) {
-        const struct usher_operation *op = usher__reading_at(l->reading, i);
-
-        units_add(ret, e, op->verb, op->scope.data, op->scope.size);
-    }
-    for (; node != NULL; node = node->next) {
-        const struct usher_command *c = &((const struct posted *)(const void *)node)->command;
-
-        if (c->scope != NULL)
-            units_add(ret, e, c->verb, c->scope, text_size(c->scope_size, c->scope));
-    }
-}
-
-/*
- * Drive what is under way in @l, as far as possible without waiting, and return 0.  If nothing can
- * be done now, return the time in ms after which to check again, and the descriptor in *@ret.  With
- * the lock, which is released during that.
- */
-static int help(struct usher__post *p, struct usher__post_lane *l, int64_t deadline_ms,
-                struct pollfd *ret)
-{
-    int ms;
-
-    if (l->going_on)
-        return 1; /* another thread does it */
-    *ret = (struct pollfd){ l->wait.fd, l->wait.events, 0 };
-    ms = ms_until(l->wait.until_ms < deadline_ms ? l->wait.until_ms : deadline_ms);
-    if (ms > 0 && poll(ret, 1, 0) <= 0)
-        return ms < HELP_MS ? ms : HELP_MS;
-    ret->fd = -1;
-    go_on(p, l);
-    return 0;
-}
-
-/*
- * Drive the batches and readings of all lanes that have one of @units, and wait until one of them
- * can go on.  Such a batch may itself wait for units that a batch of another lane has, so its units
- * are added to @helped, and the batches on those are driven as well.  Return false if no lane has
- * @units.
- */
-static bool help_lanes(const struct usher_engine *e, struct usher__post *p,
-                       const struct units *units, struct units *helped, int64_t deadline_ms)
-{
-    struct pollfd fds[USHER__POST_LANES];
-    bool found = false;
-    int least_ms = HELP_MS;
-    nfds_t n = 0;
-
-    (void)pthread_mutex_lock(&p->lock);
-    for (unsigned i = 0; i < p->n_lanes; i++) {
-        struct usher__post_lane *l = &p->lane[i];
-        struct units of;
-        int ms;
-
-        if (!is_under_way(l))
-            continue;
-        units_under_way(e, l, &of);
-        if (!units_meet(&of, helped))
-            continue;
-        found = found || units_meet(&of, units);
-        units_join(helped, &of);
-        fds[n] = (struct pollfd){ .fd = -1 };
-        ms = help(p, l, deadline_ms, &fds[n++]);
-        least_ms = ms < least_ms ? ms : least_ms;
-    }
-    (void)pthread_mutex_unlock(&p->lock);
-    if (found && least_ms > 0)
-        (void)poll(fds, n, least_ms);
-    return found;
-}
-
-void usher__post_settle(struct usher_engine *e, const struct usher_operation *commands, size_t n,
-                        int64_t deadline_ms)
-{
-    struct usher__post *p = atomic_load(&e->post);
-    struct units units = { { 0 } }, helped;
-
-    for (size_t i = 0; i < n; i++)
-        units_add(&units, e, commands[i].verb, commands[i].scope.data, commands[i].scope.size);
-    helped = units;
-    while (atomic_load(&e->claiming) != 0 && ms_until(deadline_ms) > 0)
-        if (!help_lanes(e, p, &units, &helped, deadline_ms))
-            break;
-    usher__message_clear();
 }
 
 /* ---- wait ---------------------------------------------------------------------------------- */
@@ -1113,9 +688,9 @@ static void calm(const struct usher_engine *e, const struct usher__post *p)
 {
     if (atomic_load(&e->interrupted))
         return;
-    descriptor_lower(p->fd[USHER__INTERRUPT]);
+    usher__descriptor_lower(p->fd[USHER__INTERRUPT]);
     if (atomic_load(&e->interrupted))
-        descriptor_raise(p->fd[USHER__INTERRUPT]);
+        usher__descriptor_raise(p->fd[USHER__INTERRUPT]);
 }
 
 /*
@@ -1160,7 +735,7 @@ static void lanes_on(struct usher_engine *e, struct usher__post *p)
         struct usher__post_lane *l = can_go_on(p);
 
         if (l != NULL)
-            go_on(p, l);
+            usher__post_go_on(p, l);
         l = p->ready.first == NULL && p->workers == 0 ? work_of(p) : NULL;
         if (l != NULL)
             run(e, p, l, p->fd[USHER__LOOP] >= 0);
@@ -1228,7 +803,7 @@ enum usher_status usher_work(struct usher_engine *e, int64_t timeout_ms)
             listen_on(e, p);
         l = can_go_on(p);
         if (l != NULL) {
-            go_on(p, l);
+            usher__post_go_on(p, l);
         } else if ((l = work_of(p)) == NULL) {
             if (over || !wait_for(e, p, USHER__WORK, until_ms))
                 break;
@@ -1273,7 +848,7 @@ int64_t usher_timeout(struct usher_engine *e)
     if (p->ready.first != NULL || (p->workers == 0 && any_work(p)))
         ms = 0;
     else if (until_ms != INT64_MAX)
-        ms = ms_until(until_ms);
+        ms = usher__post_ms_until(until_ms);
     (void)pthread_mutex_unlock(&p->lock);
     return ms;
 }
@@ -1309,6 +884,6 @@ void usher_interrupt(struct usher_engine *e, bool on)
     atomic_store(&e->interrupted, on);
     p = atomic_load(&e->post); /* one that is created later reads e->interrupted */
     if (on && p != NULL)
-        descriptor_raise(p->fd[USHER__INTERRUPT]);
+        usher__descriptor_raise(p->fd[USHER__INTERRUPT]);
     errno = saved;
 }

@@ -151,6 +151,20 @@ static enum usher_status seen(void *payload, const struct usher_item *item)
     return USHER_OK;
 }
 
+enum usher_status usher__engine_scan(struct usher_engine *e, int64_t timeout_ms, const char *verb,
+                                     enum usher_noun noun, const struct usher_text *scope,
+                                     usher_scan_fn *fn, void *payload)
+{
+    char why[192] = "";
+    enum usher_status status = e->store->ops->scan(
+        e->store, noun, scope, true, usher__monotonic_ms() + timeout_ms, fn, payload, why);
+
+    if (status != USHER_OK)
+        usher__message_set("%s: %s: %s", verb, e->store->ops->name,
+                           why[0] != '\0' ? why : usher_status_text(status));
+    return status;
+}
+
 const char *usher__place_fault(const struct usher_text *place, unsigned *ret_noun,
                                struct usher_text *ret_name)
 {

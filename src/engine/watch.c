@@ -604,3 +604,111 @@ bool usher__watches_on(struct usher__watches *w, const struct usher_watcher *wat
     (void)pthread_mutex_unlock(&w->lock);
     return on;
 }
+
+/* ---- watchers of a program --------------------------------------------------------------------
+ */
+
+/* Check the arguments of both kinds of watchers. */
+static enum usher_status watch_check(const char *call, enum usher_noun noun, const char *scope,
+                                     const char *fault)
+{
+    const struct usher__noun *of = usher__noun((unsigned)noun);
+
+    if (fault == NULL && (scope != NULL || noun != 0) && (of == NULL || of->hidden))
+        fault = "unknown noun";
+    if (fault != NULL) {
+        usher__message_set("%s: %s", call, fault);
+        return USHER_INVALID;
+    }
+    if (scope != NULL && usher__scope_fault(scope, strlen(scope)) != NULL) {
+        usher__message_set("%s: scope %s", call, usher__scope_fault(scope, strlen(scope)));
+        return USHER_INVALID;
+    }
+    return USHER_OK;
+}
+
+enum usher_status usher_watch(struct usher_engine *e, enum usher_noun noun, const char *scope,
+                              usher_watch_fn *fn, void *payload, struct usher_watcher **ret_watch)
+{
+    enum usher_status status = usher__engine_check(e);
+
+    if (status == USHER_OK)
+        status = watch_check("watch", noun, scope,
+                             fn == NULL || ret_watch == NULL ? "fn or ret_watch is NULL" : NULL);
+    if (status != USHER_OK)
+        return status;
+    status = usher__watches_add(&e->watches, noun, scope, fn, payload, NULL, ret_watch);
+    if (status != USHER_OK)
+        usher__message_set("watch: out of memory");
+    return status;
+}
+
+static const char *flags_fault(const char *scope, unsigned flags, uint64_t since,
+                               struct usher_watcher **ret_watcher)
+{
+    bool follows = (flags & USHER_WATCH_SINCE) != 0;
+
+    if (ret_watcher == NULL)
+        return "ret_watcher is NULL";
+    if ((flags & ~(unsigned)(USHER_WATCH_SINCE | USHER_WATCH_ALL | USHER_WATCH_TEND)) != 0)
+        return "unknown flags";
+    if ((flags & USHER_WATCH_TEND) != 0 && scope == NULL)
+        return "USHER_WATCH_TEND needs a scope";
+    if (follows ? since > INT64_MAX : since != 0)
+        return follows ? "since is out of range" : "since without USHER_WATCH_SINCE";
+    if (!follows && (flags & USHER_WATCH_ALL) != 0)
+        return "USHER_WATCH_ALL without USHER_WATCH_SINCE";
+    return follows && scope == NULL ? "USHER_WATCH_SINCE needs a scope" : NULL;
+}
+
+static const char *refusal(const struct usher_engine *e, enum usher_noun noun, unsigned flags)
+{
+    if ((flags & USHER_WATCH_TEND) != 0 && usher__hooks((unsigned)noun)->sweep == 0)
+        return "scopes of this noun have no expiries";
+    if ((flags & USHER_WATCH_TEND) != 0 && e->opt.clock_given)
+        return "clock=given: the engine does not know when an expiry is due";
+    return NULL;
+}
+
+enum usher_status usher_watch_events(struct usher_engine *e, enum usher_noun noun,
+                                     const char *scope, unsigned flags, uint64_t since, void *tag,
+                                     struct usher_watcher **ret_watcher)
+{
+    struct usher__hearing how = { noun, scope, flags, since, 0, tag };
+    enum usher_status status = usher__engine_check(e);
+    struct usher__heard *heard = NULL;
+    struct usher__post *p;
+    const char *why;
+
+    if (status == USHER_OK)
+        status = watch_check("watch", noun, scope, flags_fault(scope, flags, since, ret_watcher));
+    if (status != USHER_OK)
+        return status;
+    why = refusal(e, noun, flags);
+    if (why != NULL) {
+        usher__message_set("watch: %s", why);
+        return USHER_REFUSED;
+    }
+    p = usher__post_of(e, "watch");
+    if (p == NULL)
+        return USHER_NOMEM;
+    how.under_way_ms = e->timeout_ms;
+    heard = usher__heard_new(p, &how);
+    status = heard != NULL
+                 ? usher__watches_add(&e->watches, noun, scope, NULL, NULL, heard, ret_watcher)
+                 : USHER_NOMEM;
+    if (status == USHER_OK) {
+        usher__heard_begin(heard);
+        return status;
+    }
+    if (heard != NULL)
+        usher__heard_remove(heard);
+    usher__message_set("watch: out of memory");
+    return status;
+}
+
+void usher_unwatch(struct usher_engine *e, struct usher_watcher *watch)
+{
+    if (usher__engine_check(e) == USHER_OK && watch != NULL)
+        usher__watches_remove(&e->watches, watch);
+}

@@ -533,11 +533,11 @@ mutant 'a match ends when nobody is left' src/nouns/queue/queue_match.c \
     's/(status != USHER_OK || run->n_matched >= USHER__EXPIRE_MAX)/(status != USHER_OK)/' $memory 'a_match_ends*'
 mutant 'script: a match ends when nobody is left' backends/redis/lua/queue_agents.lua \
     's/if not link or S.n_matched >= most then/if not link then/' $redis 'a_match_ends*'
-mutant 'a return that is repeated is stale' src/nouns/id/id.c 's/^    counts\[USHER__COUNT_ID_BACK\] = (int64_t)args->token;$//' \
+mutant 'a return that is repeated is stale' src/nouns/id/id.c 's/^    counts\[COUNT_BACK\] = (int64_t)args->token;$//' \
     $memory 'a_range_comes*'
 mutant 'script: a return that is repeated is stale' backends/redis/lua/id.lua 's/S.put_count(K.COUNT_BACK, token)//' \
     $redis 'a_range_comes*'
-mutant 'a return reaches below a segment' src/nouns/id/id.c 's/^            counts\[USHER__COUNT_ID_TOKEN\] = 0; .*$/            ;/' \
+mutant 'a return reaches below a segment' src/nouns/id/id.c 's/^            counts\[COUNT_TOKEN\] = 0; .*$/            ;/' \
     $memory 'no_range_reaches*'
 mutant 'script: a return reaches below a segment' backends/redis/lua/id.lua 's/if S.less(next, first) then S.put_count(K.COUNT_TOKEN, 0) end//' \
     $redis 'no_range_reaches*'
@@ -975,7 +975,7 @@ gapfree=tests/model/test_gapfree
 mutant 'serial: a number 1 of any day is that of today' src/nouns/serial/serial_holds.c \
     's/usher__serial_dated(&f, serial, r->n\[N_STAMP\]);/r->n[N_STAMP] >= 0;/' $gapfree
 mutant 'script: a number 1 of any day is that of today' backends/redis/lua/serial.lua \
-    's/ and S.dated(f, serial, r.n3)$//' $gapfree
+    's/ and S.dated(f, serial, r.N_STAMP)$//' $gapfree
 mutant 'serial: how a number 1 ended is forgotten with the next number 1' src/nouns/serial/serial_holds.c \
     's/period % places \* section) % places/period % places * section * 0) % places/' $gapfree
 mutant 'serial: what was printed before is named by its own token only' src/nouns/serial/serial_holds.c \
@@ -1319,7 +1319,7 @@ mutant 'script: a log keeps the first of two notices that come at once, whatever
     tests/conformance/on_redis 'a_log_may*'
 mutant 'drop: the log of a queue stays' src/nouns/queue/queue.c 's/"1323303132405063" "70809091"/"1323303132405063" "709091"/' \
     $memory 'a_log_goes_with*'
-mutant 'a dispenser that is deleted takes its log with it' src/nouns/id/id.c '/counts\[USHER__COUNT_ID_CHANGES\] = was/d' \
+mutant 'a dispenser that is deleted takes its log with it' src/nouns/id/id.c '/counts\[COUNT_CHANGES\] = was/d' \
     tests/model/test_ids_differential 'all_stores*'
 mutant 'script: a rule that is deleted takes its log with it' backends/redis/lua/serial.lua '/set\[K.SET_LOG + 1\] = S.set\[K.SET_LOG + 1\]/d' \
     $redis 'what_is_made_anew*'

@@ -114,6 +114,46 @@
     "AS TEXT) AS \"value\", r.ord AS \"order\", r.token AS \"token\", strftime('%Y-%m-%d "     \
     "%H:%M:%f', nullif(r.until_ms, 0) / 1000.0, 'unixepoch') AS \"until\" FROM scope s JOIN "  \
     "record r ON r.list = s.ref * 16 + 7 WHERE s.noun = 3;"                                    \
+    "CREATE VIEW serial_rule AS SELECT s.name AS \"rule\", r.id AS \"rule\", r.ord AS "        \
+    "\"order\", r.token AS \"token\", strftime('%Y-%m-%d %H:%M:%f', nullif(r.until_ms, 0) / "  \
+    "1000.0, 'unixepoch') AS \"until\", r.n0 * 1000000000 + r.n1 AS \"granted\", r.n2 * "      \
+    "1000000000 + r.n3 AS \"debt\", r.n5 AS \"store\" FROM scope s JOIN record r ON r.list = " \
+    "s.ref * 16 + 1 WHERE s.noun = 4;"                                                         \
+    "CREATE VIEW serial_fill AS SELECT s.name AS \"rule\", r.id AS \"fill\", r.ord AS "        \
+    "\"order\", r.token AS \"token\", strftime('%Y-%m-%d %H:%M:%f', nullif(r.until_ms, 0) / "  \
+    "1000.0, 'unixepoch') AS \"until\", r.n0 * 1000000000 + r.n1 AS \"last\", "                \
+    "strftime('%Y-%m-%d %H:%M:%f', nullif(r.n2, 0) / 1000.0, 'unixepoch') AS \"filled\" FROM " \
+    "scope s JOIN record r ON r.list = s.ref * 16 + 2 WHERE s.noun = 4;"                       \
+    "CREATE VIEW serial_hold AS SELECT s.name AS \"rule\", r.id AS \"hold\", CASE r.state "    \
+    "WHEN 0 THEN 'free' WHEN 1 THEN 'held' WHEN 2 THEN 'returned' WHEN 3 THEN 'confirmed' "    \
+    "WHEN 4 THEN 'voided' WHEN 5 THEN 'lost' WHEN 6 THEN 'doubt' END AS \"state\", r.owner AS" \
+    " \"owner\", r.ord AS \"order\", r.token AS \"token\", strftime('%Y-%m-%d %H:%M:%f', "     \
+    "nullif(r.until_ms, 0) / 1000.0, 'unixepoch') AS \"until\", r.n0 * 1000000000 + r.n1 AS "  \
+    "\"number\", r.n2 AS \"period\", strftime('%Y-%m-%d %H:%M:%f', nullif(r.n3, 0) / 1000.0, " \
+    "'unixepoch') AS \"stamped\", r.n4 AS \"claim\" FROM scope s JOIN record r ON r.list = "   \
+    "s.ref * 16 + 3 WHERE s.noun = 4;"                                                         \
+    "CREATE VIEW serial_end AS SELECT s.name AS \"rule\", r.id AS \"place\", CASE r.state "    \
+    "WHEN 0 THEN 'free' WHEN 1 THEN 'held' WHEN 2 THEN 'returned' WHEN 3 THEN 'confirmed' "    \
+    "WHEN 4 THEN 'voided' WHEN 5 THEN 'lost' WHEN 6 THEN 'doubt' END AS \"state\", r.ord AS "  \
+    "\"order\", r.token AS \"token\", strftime('%Y-%m-%d %H:%M:%f', nullif(r.until_ms, 0) / "  \
+    "1000.0, 'unixepoch') AS \"until\", r.n0 * 1000000000 + r.n1 AS \"number\", r.n2 AS "      \
+    "\"period\", strftime('%Y-%m-%d %H:%M:%f', nullif(r.n3, 0) / 1000.0, 'unixepoch') AS "     \
+    "\"stamped\", r.n4 AS \"claim\" FROM scope s JOIN record r ON r.list = s.ref * 16 + 5 "    \
+    "WHERE s.noun = 4;"                                                                        \
+    "CREATE VIEW serial_lost AS SELECT s.name AS \"rule\", r.id AS \"lost\", CASE r.state "    \
+    "WHEN 0 THEN 'free' WHEN 1 THEN 'held' WHEN 2 THEN 'returned' WHEN 3 THEN 'confirmed' "    \
+    "WHEN 4 THEN 'voided' WHEN 5 THEN 'lost' WHEN 6 THEN 'doubt' END AS \"state\", r.ord AS "  \
+    "\"order\", r.token AS \"token\", strftime('%Y-%m-%d %H:%M:%f', nullif(r.until_ms, 0) / "  \
+    "1000.0, 'unixepoch') AS \"until\", r.n0 * 1000000000 + r.n1 AS \"first\", r.n2 AS "       \
+    "\"period\", strftime('%Y-%m-%d %H:%M:%f', nullif(r.n3, 0) / 1000.0, 'unixepoch') AS "     \
+    "\"stamped\", r.n4 * 1000000000 + r.n5 AS \"last\" FROM scope s JOIN record r ON r.list =" \
+    " s.ref * 16 + 6 WHERE s.noun = 4;"                                                        \
+    "CREATE VIEW serial_past AS SELECT s.name AS \"rule\", r.id AS \"past\", r.ord AS "        \
+    "\"order\", r.token AS \"token\", strftime('%Y-%m-%d %H:%M:%f', nullif(r.until_ms, 0) / "  \
+    "1000.0, 'unixepoch') AS \"until\", r.n0 * 1000000000 + r.n1 AS \"month\", r.n2 * "        \
+    "1000000000 + r.n3 AS \"year\", r.n4 * 1000000000 + r.n5 AS \"ever\", r.n6 * 1000000000 +" \
+    " r.n7 AS \"granted\" FROM scope s JOIN record r ON r.list = s.ref * 16 + 8 WHERE s.noun " \
+    "= 4;"                                                                                     \
     "CREATE VIEW rooms_entry AS SELECT s.name AS \"partition\", r.id AS \"room\", CASE "       \
     "r.state WHEN 0 THEN '?' WHEN 1 THEN 'opening' WHEN 2 THEN 'open' WHEN 3 THEN 'doubted' "  \
     "WHEN 4 THEN 'closed' END AS \"state\", r.owner AS \"worker\", r.ord AS \"order\", "       \
@@ -123,13 +163,15 @@
     "'unixepoch') AS \"claimed\" FROM scope s JOIN record r ON r.list = s.ref * 16 + 1 WHERE " \
     "s.noun = 6;"                                                                              \
     "CREATE VIEW request AS SELECT CASE s.noun WHEN 1 THEN 'number' WHEN 2 THEN 'queue' WHEN " \
-    "3 THEN 'room' WHEN 6 THEN 'rooms' END AS noun, s.name AS name, r.id AS request, "         \
-    "CAST(r.data AS TEXT) AS answer, strftime('%Y-%m-%d %H:%M:%f', nullif(r.until_ms, 0) / "   \
-    "1000.0, 'unixepoch') AS until FROM scope s JOIN record r ON r.list = s.ref * 16 + 4;"     \
+    "3 THEN 'room' WHEN 4 THEN 'serial' WHEN 5 THEN 'id' WHEN 6 THEN 'rooms' END AS noun, "    \
+    "s.name AS name, r.id AS request, CAST(r.data AS TEXT) AS answer, strftime('%Y-%m-%d "     \
+    "%H:%M:%f', nullif(r.until_ms, 0) / 1000.0, 'unixepoch') AS until FROM scope s JOIN "      \
+    "record r ON r.list = s.ref * 16 + 4;"                                                     \
     "CREATE VIEW change AS SELECT CASE s.noun WHEN 1 THEN 'number' WHEN 2 THEN 'queue' WHEN 3" \
-    " THEN 'room' WHEN 6 THEN 'rooms' END AS noun, s.name AS name, CAST(r.id AS INTEGER) AS "  \
-    "version, r.n0 AS before, r.data AS notice FROM scope s JOIN record r ON r.list = s.ref *" \
-    " 16 + CASE s.noun WHEN 1 THEN 7 WHEN 2 THEN 8 WHEN 3 THEN 6 END;"
+    " THEN 'room' WHEN 4 THEN 'serial' WHEN 5 THEN 'id' WHEN 6 THEN 'rooms' END AS noun, "     \
+    "s.name AS name, CAST(r.id AS INTEGER) AS version, r.n0 AS before, r.data AS notice FROM " \
+    "scope s JOIN record r ON r.list = s.ref * 16 + CASE s.noun WHEN 1 THEN 7 WHEN 2 THEN 8 "  \
+    "WHEN 3 THEN 6 WHEN 4 THEN 7 WHEN 5 THEN 7 END;"
 /* clang-format on */
 
 #endif

@@ -15,7 +15,7 @@ import re
 import sys
 import textwrap
 
-RECORDS = {"number": 1, "queue": 2, "room": 3, "rooms": 6}  # and their codes
+RECORDS = {"number": 1, "queue": 2, "room": 3, "serial": 4, "id": 5, "rooms": 6}  # and their codes
 NOUNS = ("number", "queue", "room", "rooms", "serial", "id", "store")
 TEXTS = {"NAME", "GROUP", "GROUPS", "VALUE", "MAYBE", "EPOCH", "TEXT", "FIELDS"}
 

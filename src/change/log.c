@@ -26,7 +26,8 @@
 typedef struct usher__work work;
 typedef struct usher__change change;
 
-enum { N_BEFORE };
+#define RECORDS_DEF "core/common_records.def"
+#include "record_names.h"
 
 #define ROW_MAX 512 /* maximum size of a row of any noun */
 

@@ -3,6 +3,7 @@
 #include "lib/test.h"
 
 #include "change/work.h"
+#include "core/serial.h"
 
 #define NO_MIN INT64_MIN
 #define NO_MAX INT64_MAX
@@ -40,14 +41,18 @@ struct row {
 #undef RECORDS_DEF
 #undef ROWS
 
+#define RECORDS_DEF "core/serial_records.def"
+#define ROWS serial_rows
+#include "record_rows.h"
+#undef RECORDS_DEF
+#undef ROWS
+
 static const struct {
     enum usher_noun noun;
     size_t (*rows)(struct row *to);
 } nouns[] = {
-    { USHER_NUMBER, number_rows },
-    { USHER_QUEUE, queue_rows },
-    { USHER_ROOM, room_rows },
-    { USHER_ROOMS, rooms_rows },
+    { USHER_NUMBER, number_rows }, { USHER_QUEUE, queue_rows },   { USHER_ROOM, room_rows },
+    { USHER_ROOMS, rooms_rows },   { USHER_SERIAL, serial_rows },
 };
 
 static unsigned width(const struct row *row)

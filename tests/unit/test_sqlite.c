@@ -2965,6 +2965,11 @@ TEST(the_views_name_the_numbers_of_records)
           "one bob 102 106" },
         { 3, 1, "member || ' ' || state || ' ' || roles FROM room_member", "one away 102" },
         { 3, 7, "room || ' ' || field || ' ' || value FROM room_all_value", "desk one data" },
+        { 4, 3, "rule || ' ' || number || ' ' || period || ' ' || owner FROM serial_hold",
+          "desk 101000000102 103 bob" },
+        { 4, 6, "state || ' ' || first || ' ' || last FROM serial_lost",
+          "returned 101000000102 105000000106" },
+        { 5, 7, "noun || ' ' || before FROM change", "id 101" },
         { 6, 1, "room || ' ' || state || ' ' || worker FROM rooms_entry", "one open bob" },
     };
 

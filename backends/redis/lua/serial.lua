@@ -1,15 +1,8 @@
 -- SPDX-License-Identifier: MIT
 --
--- The verbs of a serial rule: the same steps as src/nouns/serial/serial*.c, in their order.  Kinds:
---   1 the rule (n0 n1 granted, n2 n3 debt, n5 the server on which grants were installed).
---   2 a fill (n0 n1 its last number, n2 its time).
---   3 a hold (n0 n1 number, n2 period, n3 date)
---   4 a request
---   5 how the last hold of a number ended (fields as of a hold; n4 the token by which the number was claimed if
---     it was lost or in doubt).  Its id is one of as many indexes as ends are remembered.
---   6 lost numbers (fields as of a hold; from n0 n1 to n4 n5)
---   8 the highest numbers issued in the current month (n0 n1), in the current year (n2 n3) and ever (n4 n5), and
---     the highest number that an authority has granted (n6 n7)
+-- The verbs of a serial rule: the same steps as src/nouns/serial/serial*.c, in their order.  The records
+-- and the names of their numbers are in src/core/serial_records.def.  The id of an end is one of as many places
+-- as ends are remembered.
 --
 -- For the library the script does not print serials: rows have numbers and times, and the client prints them.
 --@wide
@@ -239,8 +232,8 @@ end
 -- Return the highest number issued in the period that begins: see usher__serial_enter().
 function S.enter_period(s, set, made)
     local old, period, to = S.set[K.SET_RESET + 1], S.count[K.COUNT_PERIOD + 1], set[K.SET_RESET + 1]
-    local r, found = S.find('8', 'past') or S.fresh('8', 'past'), {0, 0}
-    local past = {[2] = {r.n0, r.n1}, [3] = {r.n2, r.n3}, [4] = {r.n4, r.n5}}
+    local r, found = S.find(K.KIND_PAST, 'past') or S.fresh(K.KIND_PAST, 'past'), {0, 0}
+    local past = {[2] = {r.N_MONTH, r.N_MONTH_LO}, [3] = {r.N_YEAR, r.N_YEAR_LO}, [4] = {r.N_EVER, r.N_EVER_LO}}
     local function coarseness(reset) return reset ~= 0 and reset or 4 end
     for i = 1, 4 do
         local unit, highest = i > coarseness(old) and i % 4 or old, made
@@ -249,10 +242,10 @@ function S.enter_period(s, set, made)
         if i == coarseness(to) then found = highest end
         past[i] = i > coarseness(to) and highest or {0, 0}
     end
-    local granted = {s.rule.n0, s.rule.n1}
+    local granted = {s.rule.N_GRANT, s.rule.N_GRANT_LO}
     if S.less(granted, made) then granted = made end
-    if S.less({r.n6, r.n7}, granted) then r.n6, r.n7 = granted[1], granted[2] end
-    r.n0, r.n1, r.n2, r.n3, r.n4, r.n5 = past[2][1], past[2][2], past[3][1], past[3][2], past[4][1], past[4][2]
+    if S.less({r.N_GRANTED, r.N_GRANTED_LO}, granted) then r.N_GRANTED, r.N_GRANTED_LO = granted[1], granted[2] end
+    r.N_MONTH, r.N_MONTH_LO, r.N_YEAR, r.N_YEAR_LO, r.N_EVER, r.N_EVER_LO = past[2][1], past[2][2], past[3][1], past[3][2], past[4][1], past[4][2]
     s.past = r
     S.begin_at(s, set, S.period_of(to, S.now, set[K.SET_ZONE + 1]), found)
     return found
@@ -260,8 +253,8 @@ end
 
 function S.put_past(s)
     local r = s.past
-    if r.old or r.n0 ~= 0 or r.n1 ~= 0 or r.n2 ~= 0 or r.n3 ~= 0 or r.n4 ~= 0 or r.n5 ~= 0 or r.n6 ~= 0
-        or r.n7 ~= 0 then S.save(r) end
+    if r.old or r.N_MONTH ~= 0 or r.N_MONTH_LO ~= 0 or r.N_YEAR ~= 0 or r.N_YEAR_LO ~= 0 or r.N_EVER ~= 0 or r.N_EVER_LO ~= 0 or r.N_GRANTED ~= 0
+        or r.N_GRANTED_LO ~= 0 then S.save(r) end
 end
 
 -- Return the rule; nil if S.status or S.answer has a failure.
@@ -271,13 +264,13 @@ function S.load()
         S.status = K.MISSING
         return nil
     end
-    local r = S.find('1', 'rule')
+    local r = S.find(K.KIND_RULE, 'rule')
     if not r then
         S.answer = {K.UNAVAILABLE, 'the store is damaged: a rule'}
         return nil
     end
     local s = {rule = r, limit = S.get(set, K.SET_LIMIT), taken = S.get(count, K.COUNT_TAKEN),
-        cur = S.get(count, K.COUNT_CUR), granted = {r.n0, r.n1}, debt = {r.n2, r.n3},
+        cur = S.get(count, K.COUNT_CUR), granted = {r.N_GRANT, r.N_GRANT_LO}, debt = {r.N_DEBT, r.N_DEBT_LO},
         period = count[K.COUNT_PERIOD + 1]}
     local period = S.period_of(set[K.SET_RESET + 1], S.now, set[K.SET_ZONE + 1])
     if period > s.period then S.begin_at(s, set, period, {0, 0}) end
@@ -298,7 +291,7 @@ function S.must_ask(s) return S.less(S.ceiling(s), s.limit) end
 
 -- Return whether the store may have gone back in time, so that no number may be issued before a grant.
 function S.lost(s)
-    if S.set[K.SET_AUTHORITY + 1] ~= 0 and s.rule.n5 ~= S.server() then
+    if S.set[K.SET_AUTHORITY + 1] ~= 0 and s.rule.N_STORE ~= S.server() then
         S.turned_down(K.EMPTY, K.WHY_LOST, s)
         return true
     end
@@ -313,7 +306,7 @@ end
 
 function S.put_rule(s)
     local r = s.rule
-    r.n0, r.n1, r.n2, r.n3 = s.granted[1], s.granted[2], s.debt[1], s.debt[2]
+    r.N_GRANT, r.N_GRANT_LO, r.N_DEBT, r.N_DEBT_LO = s.granted[1], s.granted[2], s.debt[1], s.debt[2]
     S.save(r)
 end
 
@@ -328,7 +321,7 @@ end
 function S.drop_fills()
     local order
     while S.counting(K.COUNT_FILLS) > 0 do
-        local r = S.walk('2', '0', nil, 0, order)
+        local r = S.walk(K.KIND_FILL, '0', nil, 0, order)
         if not r then return end
         order = r.order
         S.erase(r)
@@ -337,8 +330,8 @@ function S.drop_fills()
 end
 
 function S.add_fill(last)
-    local r = S.fresh('2', format('%.0f', S.version + 1))
-    r.slots, r.order, r.n0, r.n1, r.n2 = 1, S.version + 1, last[1], last[2], S.now
+    local r = S.fresh(K.KIND_FILL, format('%.0f', S.version + 1))
+    r.slots, r.order, r.N_LAST, r.N_LAST_LO, r.N_AT = 1, S.version + 1, last[1], last[2], S.now
     S.add(K.COUNT_FILLS, 1)
     S.save(r)
 end
@@ -397,7 +390,7 @@ function S.begin_period()
     S.put_counters(s)
     S.put_past(s)
     local r = s.rule
-    if r.n0 ~= 0 or r.n1 ~= 0 or r.n2 ~= 0 or r.n3 ~= 0 then S.put_rule(s) end
+    if r.N_GRANT ~= 0 or r.N_GRANT_LO ~= 0 or r.N_DEBT ~= 0 or r.N_DEBT_LO ~= 0 then S.put_rule(s) end
     S.drop_fills()
     S.commit(K.V_RESET, 0, 0, nil)
 end
@@ -408,7 +401,7 @@ function S.add_row(s, first, n, at)
 end
 
 -- Return the data of the notice of a hold: its number.
-function S.number_told(r) return S.is_told() and mpack({'number', S.digits({r.n0, r.n1})}) or nil end
+function S.number_told(r) return S.is_told() and mpack({'number', S.digits({r.N_NUMBER, r.N_NUMBER_LO})}) or nil end
 
 function S.finish(r, from, to, bump)
     if S.req then S.keep(S.version + 1) end
@@ -435,8 +428,8 @@ function S.queued() return S.set[K.SET_MODE + 1] == K.MODE_QUEUE end
 
 -- See usher__serial_lost_any().
 function S.lost_any()
-    return not S.queued() and (S.walk('6', '0') ~= nil or S.counting(K.COUNT_LINE) ~= 0 and
-        S.counting(K.COUNT_RETURNED) == 0 and S.walk('3', '0') ~= nil)
+    return not S.queued() and (S.walk(K.KIND_LOST, '0') ~= nil or S.counting(K.COUNT_LINE) ~= 0 and
+        S.counting(K.COUNT_RETURNED) == 0 and S.walk(K.KIND_HOLD, '0') ~= nil)
 end
 
 -- ---- fill, tick, take -----------------------------------------------------------------------
@@ -530,13 +523,13 @@ end
 function S.take_fills(s, n)
     local order, first = nil, S.plus(s.taken, 1)
     while n > 0 do
-        local r = S.walk('2', '0', nil, 0, order)
+        local r = S.walk(K.KIND_FILL, '0', nil, 0, order)
         if not r then error('a fill is missing') end
         order = r.order
-        local last = {r.n0, r.n1}
+        local last = {r.N_LAST, r.N_LAST_LO}
         if S.less(last, first) then error('a fill is of numbers that were taken') end
         local k = S.small(S.plus(S.minus(last, first), 1), n)
-        S.add_row(s, first, k, r.n2)
+        S.add_row(s, first, k, r.N_AT)
         first = S.plus(first, k)
         if S.less(last, first) then
             S.erase(r)
@@ -646,8 +639,8 @@ function S.make_rules()
         if not s then
             S.extra = {'0', 0, 0, 0, 0, 0, 0, 0, 0, 0, S.verb == K.V_SHOW and 0 or nil}
             -- The engine compares this with the authority: if that has granted more, a rule was lost.
-            local past = S.exists and S.set[K.SET_RULE + 1] == 0 and S.find('8', 'past')
-            if past then S.granted = S.digits({past.n6, past.n7}) end
+            local past = S.exists and S.set[K.SET_RULE + 1] == 0 and S.find(K.KIND_PAST, 'past')
+            if past then S.granted = S.digits({past.N_GRANTED, past.N_GRANTED_LO}) end
             return
         end
         S.say_rule(K.OK, S.set, s)
@@ -692,7 +685,7 @@ function S.make_rules()
             made, used = S.made(s.cur), S.used()
         else
             was = {'', '', '', '0', 1, 0, 10, 0, K.OVERFLOW_REFUSE, 0}
-            s = {rule = S.fresh('1', 'rule'), cur = S.exists and S.get(S.count, K.COUNT_CUR) or {0, 0},
+            s = {rule = S.fresh(K.KIND_RULE, 'rule'), cur = S.exists and S.get(S.count, K.COUNT_CUR) or {0, 0},
                 taken = {0, 0}, limit = {0, 0}, granted = {0, 0}, debt = {0, 0},
                 period = S.count[K.COUNT_PERIOD + 1]}
         end
@@ -901,8 +894,8 @@ function S.make_rules()
         end
         if a[K.ARG_PERIOD] and a[K.ARG_PERIOD] ~= s.period then return S.tell(K.STALE, s) end
         local top, server = S.less(s.cur, s.granted) and s.granted or s.cur, S.server()
-        local lost, bump = s.rule.n5 ~= server, false
-        local moved = lost and s.rule.n5 ~= 0 -- otherwise it is the first grant of the rule
+        local lost, bump = s.rule.N_STORE ~= server, false
+        local moved = lost and s.rule.N_STORE ~= 0 -- otherwise it is the first grant of the rule
         local behind, free = S.less(top, from), s.debt[1] == 0 and s.debt[2] == 0
         local known = not behind and not S.less(s.granted, to) and (free or S.less(to, s.debt))
             or behind and free and not S.less(s.taken, s.limit) and s.granted[1] == s.limit[1] and s.granted[2] == s.limit[2]
@@ -925,7 +918,7 @@ function S.make_rules()
         end
         -- Numbers between the limit and `from` may be granted to other stores: a higher limit needs a new grant.
         if beyond then s.granted = s.limit elseif S.less(s.granted, to) then s.granted = to end
-        s.debt, s.rule.n5 = {0, 0}, server
+        s.debt, s.rule.N_STORE = {0, 0}, server
         S.put_rule(s)
         S.tell(K.OK, s)
         S.finish_saying('granted', S.digits(s.granted), 'cur', S.digits(s.cur), bump)
@@ -952,9 +945,9 @@ function S.make_holds()
 
     -- See range_set().
     function S.range_of(rank, period, first, last)
-        local r = S.fresh('6', format('%.0f', rank))
+        local r = S.fresh(K.KIND_LOST, format('%.0f', rank))
         r.slots, r.rank, r.state = S.slots(K.SERIAL_LISTS, K.SERIAL_LOST, 0), rank, K.SERIAL_LOST
-        r.n0, r.n1, r.n2, r.n4, r.n5 = first[1], first[2], period, last[1], last[2]
+        r.N_NUMBER, r.N_NUMBER_LO, r.N_PERIOD, r.N_UPTO, r.N_UPTO_LO = first[1], first[2], period, last[1], last[2]
         return r
     end
 
@@ -963,17 +956,17 @@ function S.make_holds()
         local first = S.plus(s.cur, 1)
         local r = S.range_of(S.rank(s.period, first), s.period, first, last)
         r.state = S.move(K.SERIAL_MOVES, K.SERIAL_FREE, K.SERIAL_E_LOSE)
-        r.token, r.order, r.n3, r.data = S.version + 1, S.version + 1, S.now, s.rule.data
+        r.token, r.order, r.N_STAMP, r.data = S.version + 1, S.version + 1, S.now, s.rule.data
         S.save(r)
         return S.many(s.cur, last)
     end
 
     -- Return @r if it is a range as S.lose() writes it; otherwise the store is damaged: see record_fault().
     function S.sound_range(r)
-        local first, last = {r.n0, r.n1}, {r.n4, r.n5}
-        if r.state ~= K.SERIAL_LOST or r.n0 < 0 or r.n1 < 0 or r.n1 > 999999999 or r.n5 < 0 or r.n5 > 999999999
-            or r.n0 + r.n1 < 1 or S.less(last, first) or not S.has_rank(last) or r.rank ~= S.rank(r.n2, first)
-            or r.id ~= format('%.0f', r.rank) or S.set[K.SET_RESET + 1] == 0 and r.n2 ~= 0 then
+        local first, last = {r.N_NUMBER, r.N_NUMBER_LO}, {r.N_UPTO, r.N_UPTO_LO}
+        if r.state ~= K.SERIAL_LOST or r.N_NUMBER < 0 or r.N_NUMBER_LO < 0 or r.N_NUMBER_LO > 999999999 or r.N_UPTO_LO < 0 or r.N_UPTO_LO > 999999999
+            or r.N_NUMBER + r.N_NUMBER_LO < 1 or S.less(last, first) or not S.has_rank(last) or r.rank ~= S.rank(r.N_PERIOD, first)
+            or r.id ~= format('%.0f', r.rank) or S.set[K.SET_RESET + 1] == 0 and r.N_PERIOD ~= 0 then
             S.damaged()
         end
         return r
@@ -981,7 +974,7 @@ function S.make_holds()
 
     -- See hold_of().
     function S.hold_of(k, period)
-        return S.has_rank(k) and S.find('3', format('%.0f', S.rank(period, k))) or nil
+        return S.has_rank(k) and S.find(K.KIND_HOLD, format('%.0f', S.rank(period, k))) or nil
     end
 
     -- See state_of().
@@ -997,16 +990,16 @@ function S.make_holds()
         r.state = S.state_of(r)
         if r.state == DOUBT then
             r.ends = 0
-        elseif r.state == LOST and r.kind == '3' then
-            r.n4, r.n5, r.token, r.data = r.n0, r.n1, S.count[K.COUNT_LINE + 1], s.rule.data
+        elseif r.state == LOST and r.kind == K.KIND_HOLD then
+            r.N_UPTO, r.N_UPTO_LO, r.token, r.data = r.N_NUMBER, r.N_NUMBER_LO, S.count[K.COUNT_LINE + 1], s.rule.data
         end
         return r
     end
 
     -- See lost_with().
     function S.lost_with(s, k, period)
-        local r = S.has_rank(k) and S.walk('6', '0', nil, S.rank(period, k), 9007199254740992, true)
-        if r and S.sound_range(r).n2 == period and not S.less({r.n4, r.n5}, k) then return r end
+        local r = S.has_rank(k) and S.walk(K.KIND_LOST, '0', nil, S.rank(period, k), 9007199254740992, true)
+        if r and S.sound_range(r).N_PERIOD == period and not S.less({r.N_UPTO, r.N_UPTO_LO}, k) then return r end
         r = S.hold_of(k, period)
         return r and S.show_state(s, r).state == LOST and r or nil
     end
@@ -1026,10 +1019,10 @@ function S.make_holds()
     end
 
     function S.keep_end(r, to)
-        local id = S.end_id({r.n0, r.n1}, r.n2)
-        local e = S.find('5', id) or S.fresh('5', id)
+        local id = S.end_id({r.N_NUMBER, r.N_NUMBER_LO}, r.N_PERIOD)
+        local e = S.find(K.KIND_END, id) or S.fresh(K.KIND_END, id)
         e.slots, e.rank, e.state, e.token, e.order, e.data = 1, 0, to, r.token, r.token, r.data
-        e.n0, e.n1, e.n2, e.n3, e.n4 = r.n0, r.n1, r.n2, r.n3, r.n4
+        e.N_NUMBER, e.N_NUMBER_LO, e.N_PERIOD, e.N_STAMP, e.N_CLAIM = r.N_NUMBER, r.N_NUMBER_LO, r.N_PERIOD, r.N_STAMP, r.N_CLAIM
         S.save(e)
     end
 
@@ -1038,14 +1031,14 @@ function S.make_holds()
         S.tally(from, -1)
         S.tally(to, 1)
         if to ~= HELD and to ~= DOUBT then
-            if from == DOUBT then r.n4 = r.token end
+            if from == DOUBT then r.N_CLAIM = r.token end
             S.keep_end(r, to)
             r.data = ''
         end
         if to ~= HELD and to ~= RETURNED and to ~= DOUBT then return S.erase(r) end
         r.state = to
         if to == RETURNED then
-            r.order, r.rank, r.owner, r.held = S.version + 1, S.rank(r.n2, {r.n0, r.n1}), '', r.owner
+            r.order, r.rank, r.owner, r.held = S.version + 1, S.rank(r.N_PERIOD, {r.N_NUMBER, r.N_NUMBER_LO}), '', r.owner
         else
             r.order, r.rank, r.held = r.token, 0, nil
         end
@@ -1066,11 +1059,11 @@ function S.make_holds()
 
     -- See lose_one().
     function S.lose_one(s, r)
-        local k = {r.n0, r.n1}
-        local range = S.range_of(S.rank(r.n2, k), r.n2, k, k)
+        local k = {r.N_NUMBER, r.N_NUMBER_LO}
+        local range = S.range_of(S.rank(r.N_PERIOD, k), r.N_PERIOD, k, k)
         S.erase(r)
         range.state = S.move(K.SERIAL_MOVES, r.state, K.SERIAL_E_LOSE)
-        range.token, range.order, range.n3, range.data = S.count[K.COUNT_LINE + 1], S.version + 1, r.n3, s.rule.data
+        range.token, range.order, range.N_STAMP, range.data = S.count[K.COUNT_LINE + 1], S.version + 1, r.N_STAMP, s.rule.data
         S.save(range)
         S.commit(K.V_EXPIRE, RETURNED, range.state, range, S.number_told(range))
     end
@@ -1078,7 +1071,7 @@ function S.make_holds()
     function S.expire_due(max)
         local n = 0
         while S.due >= 0 and S.due <= S.moment do
-            local r = S.walk('3', '1')
+            local r = S.walk(K.KIND_HOLD, '1')
             if not r then S.due = -1 break end
             if r.ends > S.moment then S.due = r.ends break end
             if n >= max then return n, true end
@@ -1090,10 +1083,10 @@ function S.make_holds()
 
     function S.add_hold(s, r)
         S.rows = S.rows or {}
-        local n = r.kind == '6' and S.many({r.n0, r.n1}, {r.n4, r.n5}) + 1 or 1
+        local n = r.kind == K.KIND_LOST and S.many({r.N_NUMBER, r.N_NUMBER_LO}, {r.N_UPTO, r.N_UPTO_LO}) + 1 or 1
         local token = (r.state == HELD or r.state == LOST or r.state == DOUBT or
-            r.state == RETURNED and r.n2 < s.period) and r.token or 0
-        S.rows[#S.rows + 1] = {S.digits({r.n0, r.n1}), n, r.n3, token, r.ends, r.state, r.owner,
+            r.state == RETURNED and r.N_PERIOD < s.period) and r.token or 0
+        S.rows[#S.rows + 1] = {S.digits({r.N_NUMBER, r.N_NUMBER_LO}), n, r.N_STAMP, token, r.ends, r.state, r.owner,
             r.data ~= '' and r.data or s.rule.data, ''}
     end
 
@@ -1107,7 +1100,7 @@ function S.make_holds()
     function S.lowest(s)
         local hi, i = s.period > 0 and S.rank(s.period, {0, 0}) or 0, 0
         while true do
-            local r = S.walk('3', '0', nil, hi, 0)
+            local r = S.walk(K.KIND_HOLD, '0', nil, hi, 0)
             if not r or S.state_of(r) == RETURNED then return r end
             if i == K.EXPIRE_MAX then return false end
             S.lose_one(s, r)
@@ -1119,7 +1112,7 @@ function S.make_holds()
     function S.held_by(owner)
         local line = S.count[K.COUNT_LINE + 1]
         while true do
-            local r = S.walk('3', '2', owner, 0, line > 0 and line - 1 or nil)
+            local r = S.walk(K.KIND_HOLD, '2', owner, 0, line > 0 and line - 1 or nil)
             if not r or not S.due_now(r) then return r end
             S.expire_one(r)
         end
@@ -1149,12 +1142,12 @@ function S.make_holds()
             end
             s.cur = S.plus(s.cur, 1)
             s.taken = s.cur
-            r = S.fresh('3', format('%.0f', S.rank(s.period, s.cur)))
-            r.n0, r.n1, r.n2 = s.cur[1], s.cur[2], s.period
+            r = S.fresh(K.KIND_HOLD, format('%.0f', S.rank(s.period, s.cur)))
+            r.N_NUMBER, r.N_NUMBER_LO, r.N_PERIOD = s.cur[1], s.cur[2], s.period
         end
         local from = r.state
         S.put_counters(s)
-        r.n3 = S.now
+        r.N_STAMP = S.now
         local lease = a[K.ARG_LEASE] or S.set[K.SET_LEASE + 1]
         r.token, r.ends = S.version + 1, lease ~= 0 and S.moment + lease or 0
         if owner then r.owner = owner end
@@ -1314,7 +1307,7 @@ function S.make_holds()
         local f = S.format_of(r.data)
         if not f then return false end
         local number = S.number_of(f, serial)
-        return number and number[1] == r.n0 and number[2] == r.n1 and S.dated(f, serial, r.n3)
+        return number and number[1] == r.N_NUMBER and number[2] == r.N_NUMBER_LO and S.dated(f, serial, r.N_STAMP)
     end
 
     function S.by_token(kind, slot, token)
@@ -1325,8 +1318,8 @@ function S.make_holds()
 
     -- See end_of().
     function S.end_of(k, period)
-        local r = S.find('5', S.end_id(k, period))
-        return r and r.n0 == k[1] and r.n1 == k[2] and r.n2 == period and r or nil
+        local r = S.find(K.KIND_END, S.end_id(k, period))
+        return r and r.N_NUMBER == k[1] and r.N_NUMBER_LO == k[2] and r.N_PERIOD == period and r or nil
     end
 
     function S.standing(s, k, period)
@@ -1346,12 +1339,12 @@ function S.make_holds()
             end
             if not r then
                 r = S.lost_with(s, k, period)
-                if r then r.n0, r.n1, r.n4, r.n5 = k[1], k[2], k[1], k[2] end
+                if r then r.N_NUMBER, r.N_NUMBER_LO, r.N_UPTO, r.N_UPTO_LO = k[1], k[2], k[1], k[2] end
             end
         end
         if r then return r end
         local past = period < s.period or period == s.period and not S.less(s.taken, k)
-        return {state = past and K.SERIAL_PAST or K.SERIAL_FREE, n0 = k[1], n1 = k[2], n2 = period, n3 = S.now,
+        return {state = past and K.SERIAL_PAST or K.SERIAL_FREE, N_NUMBER = k[1], N_NUMBER_LO = k[2], N_PERIOD = period, N_STAMP = S.now,
             token = 0, ends = 0, owner = '', data = ''}
     end
 
@@ -1369,7 +1362,7 @@ function S.make_holds()
         local token = S.a[K.ARG_TOKEN]
         local r = period < s.period and S.hold_of(k, period)
         if not r or S.state_of(r) ~= RETURNED or r.token ~= token then return false end
-        local old, to = S.by_token('5', '0', token), S.move(K.SERIAL_MOVES, RETURNED, K.SERIAL_E_VOID, K.SERIAL_IF_PAST)
+        local old, to = S.by_token(K.KIND_END, '0', token), S.move(K.SERIAL_MOVES, RETURNED, K.SERIAL_E_VOID, K.SERIAL_IF_PAST)
         r.data = old and old.data or s.rule.data
         S.tally(RETURNED, -1)
         if old and old.id ~= S.end_id(k, period) then S.erase(old) end
@@ -1392,20 +1385,20 @@ function S.make_holds()
     function S.lost_by_format(serial, claim)
         local hi, order = 0, nil
         for _ = 1, K.STEP_MAX do
-            local r = S.walk('6', '0', nil, hi, order)
+            local r = S.walk(K.KIND_LOST, '0', nil, hi, order)
             if not r then break end
             local f, k, period = S.format_of(S.sound_range(r).data), nil, nil
             if f then k, period = S.place(f, serial) end
-            if k and period == r.n2 and not S.less(k, {r.n0, r.n1}) and not S.less({r.n4, r.n5}, k) then
+            if k and period == r.N_PERIOD and not S.less(k, {r.N_NUMBER, r.N_NUMBER_LO}) and not S.less({r.N_UPTO, r.N_UPTO_LO}, k) then
                 return k, period
             end
             hi, order = r.rank, r.order
         end
         order = nil
         for _ = 1, claim and K.STEP_MAX or 0 do
-            local r = S.walk('5', '0', nil, 0, order, true)
+            local r = S.walk(K.KIND_END, '0', nil, 0, order, true)
             if not r then break end
-            if r.n4 ~= 0 and r.n4 == claim and S.tells(r, serial) then return {r.n0, r.n1}, r.n2 end
+            if r.N_CLAIM ~= 0 and r.N_CLAIM == claim and S.tells(r, serial) then return {r.N_NUMBER, r.N_NUMBER_LO}, r.N_PERIOD end
             order = r.order
         end
     end
@@ -1415,7 +1408,7 @@ function S.make_holds()
         local a = S.a
         local n, token, to = a[K.ARG_N] or 1, a[K.ARG_TOKEN], (S.move(K.SERIAL_MOVES, K.SERIAL_LOST, event))
         local ended = S.end_of(k, period)
-        if ended and ended.n4 ~= 0 and ended.n4 == token then
+        if ended and ended.N_CLAIM ~= 0 and ended.N_CLAIM == token then
             local _, what = S.move(K.SERIAL_MOVES, ended.state, event, K.SERIAL_IF_CLAIMED)
             if what ~= K.SAME or not S.tells(ended, a[K.ARG_SERIAL]) then return false end
             S.say_hold(K.SAME, s, ended)
@@ -1423,7 +1416,7 @@ function S.make_holds()
         end
         local all, last = S.lost_with(s, k, period), nil
         if all then
-            last = {all.n4, all.n5}
+            last = {all.N_UPTO, all.N_UPTO_LO}
             if not of_lost and token ~= all.token then return false end
             if n > S.many(k, last) + 1 then
                 S.answer = {K.INVALID, 'n is larger than the count of lost numbers from this serial on'}
@@ -1433,15 +1426,15 @@ function S.make_holds()
             or S.less(s.limit, k) or S.many(s.cur, k) > 1048576 then
             return false
         end
-        local one, v = S.fresh('6', format('%.0f', S.rank(period, k))), S.version + 1
+        local one, v = S.fresh(K.KIND_LOST, format('%.0f', S.rank(period, k))), S.version + 1
         local data = all and all.data or s.rule.data
-        local printed = S.printed_by(data, a[K.ARG_SERIAL], k, all and all.n3 or S.now)
+        local printed = S.printed_by(data, a[K.ARG_SERIAL], k, all and all.N_STAMP or S.now)
         if not printed then
             data = ended and ended.data or ''
-            printed = S.printed_by(data, a[K.ARG_SERIAL], k, all and all.n3 or S.now)
+            printed = S.printed_by(data, a[K.ARG_SERIAL], k, all and all.N_STAMP or S.now)
             if not printed then return false end
         end
-        one.token, one.n0, one.n1, one.n2, one.n3, one.n4, one.data = v, k[1], k[2], period, printed, token, data
+        one.token, one.N_NUMBER, one.N_NUMBER_LO, one.N_PERIOD, one.N_STAMP, one.N_CLAIM, one.data = v, k[1], k[2], period, printed, token, data
         S.keep_end(one, to)
         if not all then
             local before = S.plus(k, -1)
@@ -1449,23 +1442,23 @@ function S.make_holds()
             s.taken, s.cur = k, k
             S.put_counters(s)
         else
-            local first, up_to = {all.n0, all.n1}, S.plus(k, n - 1)
+            local first, up_to = {all.N_NUMBER, all.N_NUMBER_LO}, S.plus(k, n - 1)
             if S.less(up_to, last) then
                 local next = S.plus(up_to, 1)
                 local behind = S.range_of(S.rank(period, next), period, next, last)
-                behind.token, behind.order, behind.n3, behind.data = all.token, v, all.n3, all.data
+                behind.token, behind.order, behind.N_STAMP, behind.data = all.token, v, all.N_STAMP, all.data
                 S.save(behind)
             end
             if S.less(first, k) then
                 local before = S.plus(k, -1)
-                all.n4, all.n5 = before[1], before[2]
+                all.N_UPTO, all.N_UPTO_LO = before[1], before[2]
                 S.save(all)
             else
                 S.erase(all)
             end
         end
         local up_to = S.plus(k, n - 1)
-        one.n4, one.n5, one.state = up_to[1], up_to[2], to
+        one.N_UPTO, one.N_UPTO_LO, one.state = up_to[1], up_to[2], to
         S.say_hold(K.OK, s, one)
         one.data = ''
         S.finish(one, K.SERIAL_LOST, to)
@@ -1477,7 +1470,7 @@ function S.make_holds()
         for ended = 0, 1 do
             local hi, order = 0, nil
             for _ = 1, K.STEP_MAX do
-                local r = S.walk(ended == 1 and '5' or '3', ended == 1 and '0' or '2', nil, hi, order, ended == 1)
+                local r = S.walk(ended == 1 and K.KIND_END or K.KIND_HOLD, ended == 1 and '0' or '2', nil, hi, order, ended == 1)
                 if not r then break end
                 if S.tells(r, serial) then return r end
                 order = r.order
@@ -1491,7 +1484,7 @@ function S.make_holds()
         local number, period = S.place(S.format(s), serial)
         if number then return number, period end
         local r = not S.queued() and S.by_older_format(serial)
-        if r then return {r.n0, r.n1}, r.n2 end
+        if r then return {r.N_NUMBER, r.N_NUMBER_LO}, r.N_PERIOD end
         if not S.queued() then number, period = S.lost_by_format(serial, claim) end
         if not number then S.answer = {K.INVALID, 'serial does not match this rule'} end
         return number, period
@@ -1503,7 +1496,7 @@ function S.make_holds()
         if not s then return end
         if S.queued() then return S.turned_down(K.REFUSED, K.WHY_MODE, s) end
         local serial, token = a[K.ARG_SERIAL], a[K.ARG_TOKEN]
-        local r, ended = S.by_token('3', '2', token), nil
+        local r, ended = S.by_token(K.KIND_HOLD, '2', token), nil
         if r and S.due_now(r) then
             S.expire_one(r)
             s, r = S.load(), nil
@@ -1521,12 +1514,12 @@ function S.make_holds()
             r.data = ''
             return S.finish(r, from, to)
         end
-        if not r then ended = S.by_token('5', '0', token) end
+        if not r then ended = S.by_token(K.KIND_END, '0', token) end
         if ended and S.tells(ended, serial) then
             local _, what = S.move(K.SERIAL_MOVES, ended.state, event,
-                ended.n4 == ended.token and K.SERIAL_IF_CLAIMED or K.SERIAL_IF_ANY)
+                ended.N_CLAIM == ended.token and K.SERIAL_IF_CLAIMED or K.SERIAL_IF_ANY)
             if what == K.SAME then return S.say_hold(K.SAME, s, ended) end
-            return S.not_held(s, event, {ended.n0, ended.n1}, ended.n2)
+            return S.not_held(s, event, {ended.N_NUMBER, ended.N_NUMBER_LO}, ended.N_PERIOD)
         end
         local number, period = S.named(s, token)
         if not number then return end
@@ -1565,7 +1558,7 @@ function S.make_holds()
         if not s then return end
         if S.queued() then return S.turned_down(K.REFUSED, K.WHY_MODE, s) end
         while true do
-            local r = S.walk('3', '2')
+            local r = S.walk(K.KIND_HOLD, '2')
             if not r or S.state_of(r) ~= DOUBT or r.token > S.a[K.ARG_BEFORE] then break end
             if n == K.VOID_MAX then
                 S.more = 1
@@ -1585,7 +1578,7 @@ function S.make_holds()
     end
 
     function S.holds()
-        local a, list, lists = S.a, 1, {'32', '31', '30', '60'}
+        local a, list, lists = S.a, 1, {K.KIND_HOLD .. '2', K.KIND_HOLD .. '1', K.KIND_HOLD .. '0', K.KIND_LOST .. '0'}
         local owner, doubt, after = a[K.ARG_OWNER] or nil, a[K.ARG_DOUBT], a[K.ARG_AFTER]
         local max, hi, order = a[K.ARG_N] or K.LIST_DEFAULT, 0, nil
         local n_lists = (owner or doubt) and 1 or 4
@@ -1632,7 +1625,7 @@ function S.make_holds()
     function S.due_counts()
         local held, returned, hi, order = S.count[K.COUNT_HELD + 1], S.count[K.COUNT_RETURNED + 1], nil, nil
         while held > 0 do
-            local r = S.walk('3', '1', nil, hi, order)
+            local r = S.walk(K.KIND_HOLD, '1', nil, hi, order)
             if not r or r.ends > S.moment then break end
             hi, order = r.ends, r.order
             if S.due_now(r) then held, returned = held - 1, returned + 1 end

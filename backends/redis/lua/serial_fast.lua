@@ -11,10 +11,10 @@ if verb == K.V_TAKE and not done and not made and not by_hand and not held and e
         sets = settings and {sunpack(K.SETTINGS_PACKED, settings)} or K.DEFAULTS
         local text = sets[K.SET_RULE + 1] ~= 0 and sets[K.SET_MODE + 1] == K.MODE_QUEUE
             and sets[K.SET_STAMP + 1] == K.STAMP_TAKE and sets[K.SET_AUTHORITY + 1] == 0 and sets[K.SET_RESET + 1] == 0
-            and sets[K.SET_LOG + 1] == 0 and call('HGET', HASH, '1:rule')
+            and sets[K.SET_LOG + 1] == 0 and call('HGET', HASH, K.KIND_RULE .. ':rule')
         if text and byte(text, 12) < 128 and sub(text, 69, 70) == '\0\0' then
             rule = text
-            cache['1:rule'] = text
+            cache[K.KIND_RULE .. ':rule'] = text
             format_of = sub(text, 71)
             local a, b = sunpack('>i7i7', text, 41)
             granted = a > 0 and string.format('%.0f%09.0f', a, b) or string.format('%.0f', b)

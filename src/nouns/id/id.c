@@ -21,27 +21,10 @@
 typedef struct usher__work work;
 typedef struct usher__change change;
 
-/* In addition to requests: a notice of the log (log.c). */
-#define KIND_CHANGE 7
-
-/* The order of scope.counts.  A dispenser consists of these and its settings; a number of 64 bits
- * is two of them: core/wide.h. */
-enum usher__id_count {
-    USHER__COUNT_ID_REQUESTS,
-    USHER__COUNT_ID_THERE,   /* 1; 0: deleted */
-    USHER__COUNT_ID_NEXT,    /* hi, followed by lo */
-    USHER__COUNT_ID_END = 4, /* 1 more than the segment's max; 0: no segment yet */
-    USHER__COUNT_ID_ISSUED = 6,
-    USHER__COUNT_ID_TOKEN = 8, /* version of the last `next`; 0: its ids cannot be returned */
-    USHER__COUNT_ID_STEP,
-    USHER__COUNT_ID_SEGMENTS,
-    USHER__COUNT_ID_BEGAN,
-    USHER__COUNT_ID_LASTED,
-    USHER__COUNT_ID_STORE,   /* identity of the store with the last segment */
-    USHER__COUNT_ID_CHANGES, /* of the log */
-    USHER__COUNT_ID_SINCE,
-    USHER__COUNT_ID_BACK /* token of the last `return` */
-};
+/* A dispenser consists of its counts and settings; a number of 64 bits is two of them:
+ * core/wide.h. */
+#define RECORDS_DEF "core/id_records.def"
+#include "change/record_names.h"
 
 /* The order of scope.settings. */
 enum usher__id_setting {
@@ -72,13 +55,13 @@ static void defaults(struct usher_scope *scope)
 
 static bool there(const work *w)
 {
-    return w->scope.ref != NULL && w->scope.counts[USHER__COUNT_ID_THERE] != 0;
+    return w->scope.ref != NULL && w->scope.counts[COUNT_THERE] != 0;
 }
 
 static struct usher__segment segment(const struct usher_scope *s)
 {
-    struct usher__segment g = { usher__wide(&s->counts[USHER__COUNT_ID_NEXT]),
-                                usher__wide(&s->counts[USHER__COUNT_ID_END]),
+    struct usher__segment g = { usher__wide(&s->counts[COUNT_NEXT]),
+                                usher__wide(&s->counts[COUNT_END]),
                                 usher__wide(&s->settings[USHER__SET_ID_LIMIT]),
                                 (uint64_t)s->settings[USHER__SET_ID_BY] };
 
@@ -89,7 +72,7 @@ static struct usher__segment segment(const struct usher_scope *s)
  * have the ids that were issued since. */
 static bool is_another(const work *w)
 {
-    return w->identity != 0 && w->scope.counts[USHER__COUNT_ID_STORE] != (int64_t)w->identity;
+    return w->identity != 0 && w->scope.counts[COUNT_STORE] != (int64_t)w->identity;
 }
 
 /* Return the highest id, or -1 if there is no segment yet. */
@@ -111,7 +94,7 @@ static enum usher_status answer(work *w, enum usher_status status)
     w->reply->status = status;
     a->next = next_of(&g);
     a->max = max_of(&g);
-    a->step = w->scope.counts[USHER__COUNT_ID_STEP];
+    a->step = w->scope.counts[COUNT_STEP];
     a->by = w->scope.settings[USHER__SET_ID_BY];
     return USHER_OK;
 }
@@ -156,16 +139,16 @@ static void renew(work *w)
     int64_t *counts = w->scope.counts;
     const int64_t *set = w->scope.settings;
 
-    if (counts[USHER__COUNT_ID_SEGMENTS] > 0) {
-        int64_t lasted = w->moment - counts[USHER__COUNT_ID_BEGAN];
+    if (counts[COUNT_SEGMENTS] > 0) {
+        int64_t lasted = w->moment - counts[COUNT_BEGAN];
 
-        counts[USHER__COUNT_ID_LASTED] = lasted > 0 ? lasted : 0;
-        counts[USHER__COUNT_ID_STEP] = usher__segment_step(
-            counts[USHER__COUNT_ID_STEP], counts[USHER__COUNT_ID_LASTED], set[USHER__SET_ID_LIFE],
-            set[USHER__SET_ID_STEP], set[USHER__SET_ID_STEP_MAX]);
+        counts[COUNT_LASTED] = lasted > 0 ? lasted : 0;
+        counts[COUNT_STEP] =
+            usher__segment_step(counts[COUNT_STEP], counts[COUNT_LASTED], set[USHER__SET_ID_LIFE],
+                                set[USHER__SET_ID_STEP], set[USHER__SET_ID_STEP_MAX]);
     }
-    counts[USHER__COUNT_ID_SEGMENTS]++;
-    counts[USHER__COUNT_ID_BEGAN] = w->moment;
+    counts[COUNT_SEGMENTS]++;
+    counts[COUNT_BEGAN] = w->moment;
 }
 
 /* ---- settings --------------------------------------------------------------------- */
@@ -227,17 +210,17 @@ static enum usher_status create(work *w)
     }
     usher__change_begin(w, &c);
     memcpy(w->scope.settings, asked.settings, sizeof asked.settings);
-    counts[USHER__COUNT_ID_THERE] = 1;
-    counts[USHER__COUNT_ID_STEP] = asked.settings[USHER__SET_ID_STEP];
+    counts[COUNT_THERE] = 1;
+    counts[COUNT_STEP] = asked.settings[USHER__SET_ID_STEP];
     g = segment(&w->scope);
     g.next = usher__wide(&asked.settings[USHER__SET_ID_START]);
     g.end = 0;
     if (asked.settings[USHER__SET_ID_MANAGED] == 0) {
-        g.end = g.next + ((uint64_t)counts[USHER__COUNT_ID_STEP] - 1) * g.by + 1;
+        g.end = g.next + ((uint64_t)counts[COUNT_STEP] - 1) * g.by + 1;
         renew(w);
     }
-    usher__wide_set(&counts[USHER__COUNT_ID_NEXT], g.next);
-    usher__wide_set(&counts[USHER__COUNT_ID_END], g.end);
+    usher__wide_set(&counts[COUNT_NEXT], g.next);
+    usher__wide_set(&counts[COUNT_END], g.end);
     settings_from(w->scope.settings, &w->reply->of.id.of.settings);
     (void)answer(w, USHER_OK);
     return finish_settings(w, &c, 0);
@@ -274,7 +257,7 @@ static enum usher_status set(work *w)
         return missing(w, USHER_MISSING);
     memcpy(new, w->scope.settings, sizeof new);
     settings_take(w->command, new);
-    next = usher__wide(&counts[USHER__COUNT_ID_NEXT]);
+    next = usher__wide(&counts[COUNT_NEXT]);
     if ((given & USHER_GIVEN_ID_NEXT) != 0 && (uint64_t)a->next < next)
         return set_refused(w, USHER_ID_WHY_BACK);
     if (new[USHER__SET_ID_BY] % w->scope.settings[USHER__SET_ID_BY] != 0)
@@ -289,12 +272,12 @@ static enum usher_status set(work *w)
         return answer(w, given != 0 ? USHER_SAME : USHER_OK);
     usher__change_begin(w, &c);
     if (new[USHER__SET_ID_STEP] != w->scope.settings[USHER__SET_ID_STEP])
-        counts[USHER__COUNT_ID_STEP] = new[USHER__SET_ID_STEP];
+        counts[COUNT_STEP] = new[USHER__SET_ID_STEP];
     memcpy(w->scope.settings, new, sizeof new);
     if (raises)
-        usher__wide_set(&counts[USHER__COUNT_ID_NEXT], to);
+        usher__wide_set(&counts[COUNT_NEXT], to);
     if (raises || new_by)
-        counts[USHER__COUNT_ID_TOKEN] = 0; /* `return` cannot reach lower ids */
+        counts[COUNT_TOKEN] = 0; /* `return` cannot reach lower ids */
     (void)answer(w, USHER_OK);
     return finish_settings(w, &c, 1);
 }
@@ -309,10 +292,10 @@ static enum usher_status delete_dispenser(work *w)
         return missing(w, USHER_SAME);
     usher__change_begin(w, &c);
     defaults(&w->scope);
-    counts[USHER__COUNT_ID_REQUESTS] = was.counts[USHER__COUNT_ID_REQUESTS];
+    counts[COUNT_REQUESTS] = was.counts[COUNT_REQUESTS];
     /* dispensers of the same name share the log, like the versions */
-    counts[USHER__COUNT_ID_CHANGES] = was.counts[USHER__COUNT_ID_CHANGES];
-    counts[USHER__COUNT_ID_SINCE] = was.counts[USHER__COUNT_ID_SINCE];
+    counts[COUNT_CHANGES] = was.counts[COUNT_CHANGES];
+    counts[COUNT_SINCE] = was.counts[COUNT_SINCE];
     w->scope.settings[USHER__SET_ID_LOG] = was.settings[USHER__SET_ID_LOG];
     w->reply->status = USHER_OK;
     return finish(w, &c, 1, 0);
@@ -344,14 +327,13 @@ static enum usher_status next(work *w)
     usher__change_begin(w, &c);
     if (status == USHER_EMPTY) {
         renew(w);
-        usher__segment_extend(&g, n, (uint64_t)counts[USHER__COUNT_ID_STEP]);
+        usher__segment_extend(&g, n, (uint64_t)counts[COUNT_STEP]);
         (void)usher__segment_carve(&g, n, &first); /* it fits now */
-        usher__wide_set(&counts[USHER__COUNT_ID_END], g.end);
+        usher__wide_set(&counts[COUNT_END], g.end);
     }
-    usher__wide_set(&counts[USHER__COUNT_ID_NEXT], g.next);
-    usher__wide_set(&counts[USHER__COUNT_ID_ISSUED],
-                    usher__wide(&counts[USHER__COUNT_ID_ISSUED]) + n);
-    counts[USHER__COUNT_ID_TOKEN] = (int64_t)c.scope->version;
+    usher__wide_set(&counts[COUNT_NEXT], g.next);
+    usher__wide_set(&counts[COUNT_ISSUED], usher__wide(&counts[COUNT_ISSUED]) + n);
+    counts[COUNT_TOKEN] = (int64_t)c.scope->version;
     a->first = (int64_t)first;
     a->n = (int64_t)n;
     a->token = c.scope->version;
@@ -371,12 +353,12 @@ static enum usher_status give_back(work *w)
     if (!there(w))
         return missing(w, USHER_MISSING);
     g = segment(&w->scope);
-    issued = usher__wide(&counts[USHER__COUNT_ID_ISSUED]);
+    issued = usher__wide(&counts[COUNT_ISSUED]);
     a->first = args->first;
     a->n = args->n;
-    if (args->token == 0 || args->token != (uint64_t)counts[USHER__COUNT_ID_TOKEN] ||
+    if (args->token == 0 || args->token != (uint64_t)counts[COUNT_TOKEN] ||
         (uint64_t)args->n > issued || (uint64_t)args->first + (uint64_t)args->n * g.by != g.next) {
-        if (args->token != 0 && args->token == (uint64_t)counts[USHER__COUNT_ID_BACK] &&
+        if (args->token != 0 && args->token == (uint64_t)counts[COUNT_BACK] &&
             (uint64_t)args->first == g.next)
             return answer(w, USHER_SAME); /* it was returned already */
         if (usher__scope_version_lost(w, args->token))
@@ -384,10 +366,10 @@ static enum usher_status give_back(work *w)
         return answer(w, USHER_STALE);
     }
     usher__change_begin(w, &c);
-    usher__wide_set(&counts[USHER__COUNT_ID_NEXT], (uint64_t)args->first);
-    usher__wide_set(&counts[USHER__COUNT_ID_ISSUED], issued - (uint64_t)args->n);
-    counts[USHER__COUNT_ID_TOKEN] = 0; /* once only */
-    counts[USHER__COUNT_ID_BACK] = (int64_t)args->token;
+    usher__wide_set(&counts[COUNT_NEXT], (uint64_t)args->first);
+    usher__wide_set(&counts[COUNT_ISSUED], issued - (uint64_t)args->n);
+    counts[COUNT_TOKEN] = 0; /* once only */
+    counts[COUNT_BACK] = (int64_t)args->token;
     (void)answer(w, USHER_OK);
     return finish_ids(w, &c);
 }
@@ -417,14 +399,14 @@ static enum usher_status install(work *w)
     /* the rest of the old one is used first, if the new one follows it */
     if (is_another(w) || g.by != 1 || g.next >= g.end || (uint64_t)args->first != g.end) {
         if (g.next != (uint64_t)args->first)
-            counts[USHER__COUNT_ID_TOKEN] = 0; /* its ids do not end before this segment */
+            counts[COUNT_TOKEN] = 0; /* its ids do not end before this segment */
         g.next = (uint64_t)args->first;
     }
     if (w->identity != 0)
-        counts[USHER__COUNT_ID_STORE] = (int64_t)w->identity;
+        counts[COUNT_STORE] = (int64_t)w->identity;
     g.end = (uint64_t)args->first + ((uint64_t)args->n - 1) * g.by + 1;
-    usher__wide_set(&counts[USHER__COUNT_ID_NEXT], g.next);
-    usher__wide_set(&counts[USHER__COUNT_ID_END], g.end);
+    usher__wide_set(&counts[COUNT_NEXT], g.next);
+    usher__wide_set(&counts[COUNT_END], g.end);
     (void)answer(w, USHER_OK);
     return finish_ids(w, &c);
 }
@@ -447,10 +429,10 @@ static enum usher_status show(work *w)
     row.start = (int64_t)usher__wide(&set[USHER__SET_ID_START]);
     row.by = a->by;
     row.limit = (int64_t)usher__wide(&set[USHER__SET_ID_LIMIT]);
-    row.issued = (int64_t)usher__wide(&counts[USHER__COUNT_ID_ISSUED]);
-    row.segments = counts[USHER__COUNT_ID_SEGMENTS];
-    row.began_ms = counts[USHER__COUNT_ID_BEGAN];
-    row.lasted_ms = counts[USHER__COUNT_ID_LASTED];
+    row.issued = (int64_t)usher__wide(&counts[COUNT_ISSUED]);
+    row.segments = counts[COUNT_SEGMENTS];
+    row.began_ms = counts[COUNT_BEGAN];
+    row.lasted_ms = counts[COUNT_LASTED];
     row.managed = set[USHER__SET_ID_MANAGED];
     return usher_result_add_row(w->reply, USHER_ID, &row);
 }
@@ -491,16 +473,16 @@ static enum usher_status run(work *w)
 /* Return whether the dispenser was deleted. */
 static bool gone(const struct usher_scope *scope)
 {
-    return scope->counts[USHER__COUNT_ID_THERE] == 0;
+    return scope->counts[COUNT_THERE] == 0;
 }
 
 static const char *scope_fault(const struct usher_scope *scope)
 {
     const int64_t *counts = scope->counts, *set = scope->settings;
 
-    if (!usher__wide_sound(&counts[USHER__COUNT_ID_NEXT], USHER__SEGMENT_MAX) ||
-        !usher__wide_sound(&counts[USHER__COUNT_ID_END], USHER__SEGMENT_MAX) ||
-        !usher__wide_sound(&counts[USHER__COUNT_ID_ISSUED], USHER__SEGMENT_MAX))
+    if (!usher__wide_sound(&counts[COUNT_NEXT], USHER__SEGMENT_MAX) ||
+        !usher__wide_sound(&counts[COUNT_END], USHER__SEGMENT_MAX) ||
+        !usher__wide_sound(&counts[COUNT_ISSUED], USHER__SEGMENT_MAX))
         return "a counter";
     if (!usher__wide_sound(&set[USHER__SET_ID_START], USHER_ID_LIMIT_MAX) ||
         !usher__wide_sound(&set[USHER__SET_ID_LIMIT], USHER_ID_LIMIT_MAX))
@@ -508,13 +490,12 @@ static const char *scope_fault(const struct usher_scope *scope)
     if (set[USHER__SET_ID_BY] < 1 || set[USHER__SET_ID_BY] > USHER_ID_BY_MAX ||
         set[USHER__SET_ID_STEP] < 1 || set[USHER__SET_ID_STEP] > USHER_ID_N_MAX ||
         set[USHER__SET_ID_STEP_MAX] < 1 || set[USHER__SET_ID_STEP_MAX] > USHER_ID_N_MAX ||
-        (counts[USHER__COUNT_ID_THERE] != 0 &&
-         (counts[USHER__COUNT_ID_STEP] < 1 || counts[USHER__COUNT_ID_STEP] > USHER_ID_N_MAX)))
+        (counts[COUNT_THERE] != 0 &&
+         (counts[COUNT_STEP] < 1 || counts[COUNT_STEP] > USHER_ID_N_MAX)))
         return "a step";
-    if (counts[USHER__COUNT_ID_TOKEN] < 0 ||
-        (uint64_t)counts[USHER__COUNT_ID_TOKEN] > scope->version)
+    if (counts[COUNT_TOKEN] < 0 || (uint64_t)counts[COUNT_TOKEN] > scope->version)
         return "a token";
-    if (counts[USHER__COUNT_ID_BACK] < 0 || (uint64_t)counts[USHER__COUNT_ID_BACK] > scope->version)
+    if (counts[COUNT_BACK] < 0 || (uint64_t)counts[COUNT_BACK] > scope->version)
         return "a token";
     return set[USHER__SET_ID_LOG] < 0 ? "a setting" : NULL;
 }
@@ -533,7 +514,7 @@ static void tally(struct usher__tally *t, const struct usher_record *r)
     if (r->kind == KIND_CHANGE)
         usher__log_tally(&usher__id_steps.log, t, r);
     else
-        t->counts[USHER__COUNT_ID_REQUESTS]++;
+        t->counts[COUNT_REQUESTS]++;
 }
 
 static const char *state_word(unsigned kind, unsigned state)
@@ -600,7 +581,7 @@ static bool kept(const struct usher_scope *scope, const struct usher_record *r,
     struct usher_id_result_settings s;
 
     *ret_size = 0;
-    if (r != NULL || scope->counts[USHER__COUNT_ID_THERE] == 0)
+    if (r != NULL || scope->counts[COUNT_THERE] == 0)
         return false;
     settings_from(scope->settings, &s);
     if (s.managed != 0)
@@ -609,7 +590,8 @@ static bool kept(const struct usher_scope *scope, const struct usher_record *r,
 }
 
 static const char *const kinds[USHER_KINDS] = {
-    [USHER_KIND_REQUEST] = "request", [KIND_CHANGE] = "change"
+#define RECORD(name, code, word, ...) [code] = (word),
+#include RECORDS_DEF
 };
 
 static const struct usher__constant constants[] = {
@@ -632,20 +614,8 @@ const struct usher__steps usher__id_steps = {
     .first = "0:",
     .listed = "",
     .count_names = {
-        [USHER__COUNT_ID_REQUESTS] = "REQUESTS",
-        [USHER__COUNT_ID_THERE] = "THERE",
-        [USHER__COUNT_ID_NEXT] = "NEXT",
-        [USHER__COUNT_ID_END] = "END",
-        [USHER__COUNT_ID_ISSUED] = "ISSUED",
-        [USHER__COUNT_ID_TOKEN] = "TOKEN",
-        [USHER__COUNT_ID_STEP] = "STEP",
-        [USHER__COUNT_ID_SEGMENTS] = "SEGMENTS",
-        [USHER__COUNT_ID_BEGAN] = "BEGAN",
-        [USHER__COUNT_ID_LASTED] = "LASTED",
-        [USHER__COUNT_ID_STORE] = "STORE",
-        [USHER__COUNT_ID_CHANGES] = "CHANGES",
-        [USHER__COUNT_ID_SINCE] = "SINCE",
-        [USHER__COUNT_ID_BACK] = "BACK",
+#define COUNT(name, at, text) [at] = #name,
+#include RECORDS_DEF
     },
     .setting_names = {
         [USHER__SET_ID_START] = "START",
@@ -659,9 +629,9 @@ const struct usher__steps usher__id_steps = {
         [USHER__SET_ID_LOG] = "LOG",
     },
     .constants = constants,
-    .log = { KIND_CHANGE, USHER__SET_ID_LOG, USHER__COUNT_ID_CHANGES, USHER__COUNT_ID_SINCE, 0 },
-    .requests = USHER__COUNT_ID_REQUESTS,
+    .log = { KIND_CHANGE, USHER__SET_ID_LOG, COUNT_CHANGES, COUNT_SINCE, 0 },
+    .requests = COUNT_REQUESTS,
     .requests_max = USHER__SET_ID_REQUESTS,
-    .counted = 1u << USHER__COUNT_ID_REQUESTS | 1u << USHER__COUNT_ID_CHANGES,
-    .statistics = 1u << USHER__COUNT_ID_STORE,
+    .counted = 1u << COUNT_REQUESTS | 1u << COUNT_CHANGES,
+    .statistics = 1u << COUNT_STORE,
 };

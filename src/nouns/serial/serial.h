@@ -33,31 +33,9 @@
 typedef struct usher__work work;
 typedef struct usher__change change;
 
-enum kind {
-    KIND_RULE = 1,
-    KIND_FILL = 2,
-    KIND_HOLD = 3,
-    KIND_END = 5,
-    KIND_LOST = 6,
-    KIND_CHANGE = 7,
-    KIND_PAST = 8
-};
-
-enum count {
-    COUNT_TAKEN, /* followed by its low part */
-    COUNT_CUR = 2,
-    COUNT_PERIOD = 4,
-    COUNT_REQUESTS,
-    COUNT_BUCKET, /* the newest period of the demand counters */
-    COUNT_USE,
-    COUNT_HELD = 13,
-    COUNT_RETURNED,
-    COUNT_FILLS,
-    COUNT_CHANGES, /* of the log */
-    COUNT_SINCE,
-    COUNT_LINE, /* a hold with an earlier token is in doubt: in_doubt() */
-    COUNT_DOUBT
-};
+/* The kinds, numbers and counts. */
+#define RECORDS_DEF "core/serial_records.def"
+#include "change/record_names.h"
 
 enum setting {
     SET_LIMIT, /* the last number that may be printed; follows from the rule */
@@ -82,15 +60,7 @@ enum past {
     MADE = 2  /* the present one has, though cur is where start is now */
 };
 
-/* record.n of the rule, of a fill, of a hold. */
-enum n { N_GRANT = 0, N_DEBT = 2, N_STORE = 5 };
-enum n_fill { N_LAST = 0, N_AT = 2 };
-enum n_hold { N_NUMBER = 0, N_PERIOD = 2, N_STAMP };
-/* UPTO: the last of lost numbers.  CLAIM: for the end of a number that was lost or in doubt, the
- * token that claimed it. */
-enum n_lost { N_UPTO = 4, N_CLAIM = 4 };
-/* PAST: the highest numbers, 0 for none; and up to where an authority has granted any. */
-enum n_past { N_MONTH = 0, N_YEAR = 2, N_EVER = 4, N_GRANTED = 6, N_PAST = 8 };
+#define N_PAST (N_GRANTED + 2) /* the places of a record of PAST */
 
 enum slot { READY, DUE, HELD };
 

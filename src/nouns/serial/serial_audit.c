@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "change/record_ranges.h"
 #include "nouns/definition.h"
 #include "nouns/nouns.h"
 
@@ -84,16 +85,17 @@ static bool stands_by_its_first(const struct usher_scope *scope, const struct us
 
 static const char *record_fault(const struct usher_scope *scope, const struct usher_record *r)
 {
+    const char *range = range_fault(r);
     struct usher__serial_format f;
 
     if (usher__is_newer(scope, r->order) || usher__is_newer(scope, r->token))
         return "is newer than its scope";
+    if (range != NULL)
+        return range;
     switch (r->kind) {
     case KIND_RULE:
         if (!usher__serial_unpack(&r->data, &f))
             return "has a format that cannot be read";
-        if (!usher__wide_sound(r->n + N_GRANT, INT64_MAX))
-            return "has a grant out of range";
         if (scope == NULL)
             return NULL;
         if (scope->settings[SET_RULE] == 0)
@@ -105,8 +107,6 @@ static const char *record_fault(const struct usher_scope *scope, const struct us
             return "has made numbers above its limit";
         return NULL;
     case KIND_FILL:
-        if (!usher__wide_sound(r->n + N_LAST, INT64_MAX))
-            return "has a number out of range";
         return scope != NULL && (pair(r->n + N_LAST) > pair(scope->counts + COUNT_CUR) ||
                                  pair(r->n + N_LAST) <= pair(scope->counts + COUNT_TAKEN))
                    ? "is not in the stock"
@@ -124,8 +124,6 @@ static const char *record_fault(const struct usher_scope *scope, const struct us
             return "is returned and has an owner or a deadline";
         if (r->slots != usher__machine_lists(&usher__serial_machine, r->state, r->until_ms))
             return "is in lists that do not match its state";
-        if (!usher__wide_sound(r->n + N_NUMBER, INT64_MAX))
-            return "has a number out of range";
         if (scope != NULL && r->n[N_PERIOD] == scope->counts[COUNT_PERIOD] &&
             pair(r->n + N_NUMBER) > pair(scope->counts + COUNT_CUR))
             return "is a number that was not yet made";
@@ -138,9 +136,7 @@ static const char *record_fault(const struct usher_scope *scope, const struct us
         if (r->state != USHER_SERIAL_STATE_LOST ||
             r->slots != usher__machine_lists(&usher__serial_machine, r->state, 0))
             return "has an unknown state, or is in lists that do not match it";
-        if (!usher__wide_sound(r->n + N_NUMBER, INT64_MAX) ||
-            !usher__wide_sound(r->n + N_UPTO, USHER__GAPFREE_MAX) || pair(r->n + N_NUMBER) < 1 ||
-            pair(r->n + N_NUMBER) > pair(r->n + N_UPTO))
+        if (pair(r->n + N_NUMBER) > pair(r->n + N_UPTO))
             return "has numbers out of range";
         if (scope != NULL && r->n[N_PERIOD] == scope->counts[COUNT_PERIOD] &&
             pair(r->n + N_UPTO) > pair(scope->counts + COUNT_CUR))
@@ -148,12 +144,8 @@ static const char *record_fault(const struct usher_scope *scope, const struct us
         if (!stands_by_its_first(scope, r))
             return "is not in the order of its first number";
         return NULL;
-    case USHER_KIND_REQUEST:
-        return NULL;
     case KIND_PAST:
-        for (int i = 0; i < N_PAST; i += 2)
-            if (!usher__wide_sound(r->n + i, INT64_MAX))
-                return "has a number out of range";
+    case KIND_REQUEST:
         return NULL;
     case KIND_CHANGE:
         return usher__log_fault(&usher__serial_steps.log, scope, r);
@@ -243,8 +235,10 @@ static bool kept(const struct usher_scope *scope, const struct usher_record *r,
     return true;
 }
 
-static const char *const kinds[USHER_KINDS] = { NULL,  "rule", "fill",   "hold", "request",
-                                                "end", "lost", "change", "past" };
+static const char *const kinds[USHER_KINDS] = {
+#define RECORD(name, code, word, ...) [code] = (word),
+#include RECORDS_DEF
+};
 
 static const struct usher__constant constants[] = {
     { "V_EXPIRE", USHER_SERIAL_EXPIRE },
@@ -290,19 +284,8 @@ const struct usher__steps usher__serial_steps = {
     .first = "3:",
     .listed = "",
     .count_names = {
-        [COUNT_TAKEN] = "TAKEN",
-        [COUNT_CUR] = "CUR",
-        [COUNT_PERIOD] = "PERIOD",
-        [COUNT_REQUESTS] = "REQUESTS",
-        [COUNT_BUCKET] = "BUCKET",
-        [COUNT_USE] = "USE",
-        [COUNT_HELD] = "HELD",
-        [COUNT_RETURNED] = "RETURNED",
-        [COUNT_FILLS] = "FILLS",
-        [COUNT_CHANGES] = "CHANGES",
-        [COUNT_SINCE] = "SINCE",
-        [COUNT_LINE] = "LINE",
-        [COUNT_DOUBT] = "DOUBT",
+#define COUNT(name, at, text) [at] = #name,
+#include RECORDS_DEF
     },
     .setting_names = {
         [SET_LIMIT] = "LIMIT",

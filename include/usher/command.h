@@ -171,6 +171,15 @@ USHER_API size_t usher_notice_write(const struct usher_notice *notice, enum ushe
                                     char *to, size_t size);
 
 /**
+ * Make a reply of @notice, as of `changes` with one row: usher_NOUN_row_of(reply, 0, &row) or the
+ * values of the row.  The row has the subject under its own name (usher_queue_row.user), and what
+ * the data of the notice have, such as the room of a seated user.  The reply is the caller's:
+ * usher_reply_done().  NULL: no memory, or @notice is NULL or of no noun of scopes.  @notice may be
+ * of an event, of a watcher, or unpacked.  O(texts).  Threads: any.  Since 0.1.
+ */
+USHER_API struct usher_reply *usher_notice_reply(const struct usher_notice *notice);
+
+/**
  * Read the notice in the `value` of a row of `changes`, of @scope of @noun.  Its texts point into
  * @value and @scope.  @epoch is that of the reply.  USHER_OK, USHER_INVALID.
  */

@@ -399,11 +399,13 @@ struct usher_id_row {
     int64_t until_ms; /* when it expires */
     struct usher_text data; /* data to make the change in a copy */
     int64_t time_ms; /* time of the change */
+    int64_t first; /* the first id of a range */
+    int64_t n; /* number of items */
 };
 #ifdef __cplusplus
 #define USHER_ID_ROW_INIT \
     { sizeof(struct usher_id_row), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, { NULL, 0 }, 0, 0, NULL, 0, \
-    0, 0, NULL, 0, 0, { NULL, 0 }, 0 }
+    0, 0, NULL, 0, 0, { NULL, 0 }, 0, 0, 0 }
 #else
 #define USHER_ID_ROW_INIT { .size = sizeof(struct usher_id_row) }
 #endif

@@ -665,11 +665,13 @@ USHER_API enum usher_status usher_queue_free(struct usher_engine *e, const char 
  * the log.
  *
  * until_ms is the end of the state in `to`, or 0 if only a heartbeat or a command ends it.  In a
- * notice of a user, owner and token are those of the room or offer, even if it has ended (missed,
- * rejected, requeued).  Its data has lane; priority and since, the arrival, while the user is in
- * the queue; outcome, if the visit has ended; with an owner room, LOGIN.N (usher_queue_room_name()
- * returns the id that answers have), agent_state, the state of the agent after the change, and
- * agent_until, the end of its wrap-up.  data of USHER_QUEUE_LOGIN has lanes, capacity and level.
+ * notice of a user, owner is the agent that it is or was with, and token is that of the room or
+ * offer, even if it has ended (missed, rejected, requeued).  Its data has lane; priority and since,
+ * the arrival, while the user is in the queue; outcome, if the visit has ended; with an owner room,
+ * LOGIN.N, agent_state, the state of the agent after the change, and agent_until, the end of its
+ * wrap-up.  data of USHER_QUEUE_LOGIN has lanes, capacity and level.  The row has user, agent,
+ * their states and these values as members (but agent_until), with the room as in answers; for the
+ * notice of an event usher_notice_reply() makes such a row.
  *
  * USHER_OK
  * USHER_MISSING

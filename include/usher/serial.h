@@ -306,11 +306,12 @@ struct usher_serial_row {
     int64_t to_state; /* state after it */
     struct usher_text data; /* data to make the change in a copy */
     int64_t time_ms; /* time of the change */
+    int64_t first; /* the first id of a range */
 };
 #ifdef __cplusplus
 #define USHER_SERIAL_ROW_INIT \
     { sizeof(struct usher_serial_row), NULL, 0, 0, 0, 0, 0, 0, NULL, { NULL, 0 }, 0, 0, NULL, 0, \
-    0, 0, { NULL, 0 }, 0 }
+    0, 0, { NULL, 0 }, 0, 0 }
 #else
 #define USHER_SERIAL_ROW_INIT { .size = sizeof(struct usher_serial_row) }
 #endif

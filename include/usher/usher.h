@@ -436,13 +436,16 @@ struct usher_notice {
     uint8_t from, to;          /* states of the subject before and after; 0 for `set` */
     uint64_t token;
     int64_t until_ms;
-    struct usher_text owner; /* owner of a hold that the change ended */
+    /* The holder of the subject: of a hold that the change ended, the one that had it; of a user of
+     * a queue, the agent that it is or was with. */
+    struct usher_text owner;
     /* The data a copy needs to make the same change, as packed fields (room.h); may be empty.  A
      * single byte, MessagePack's nil, means that it is too large for a notice.  Contents: settings
      * of numbers, queues, serials and ids that were given, numbers in digits; the numbers of
      * serials and ids as `first` and `n`, or `number`; for numbers and queues see
      * usher_number_changes() and usher_queue_changes().  `room` of a user of a queue is LOGIN.N;
-     * usher_notice_write() puts EPOCH. before it, as in answers. */
+     * usher_notice_write() and usher_notice_reply() put EPOCH. before it, as in answers.  The
+     * latter (command.h) makes members of a row of it. */
     struct usher_text data;
     /* Rooms: marks of the history before and after this change, see room.h. */
     uint64_t was, mark;
@@ -476,14 +479,15 @@ typedef void usher_watch_fn(void *payload, const struct usher_notice *notice);
 struct usher_watcher;
 
 /**
+ * Take usher_watch_events() (command.h) for programs with an event loop, and to miss nothing; this
+ * one to act on the thread that makes the change.
+ *
  * Call @fn for each change that this engine makes to @scope of @noun, and for each of its commands
  * there that is answered USHER_LOST.  @scope NULL = every scope; @noun 0 = every noun.
  *
  * @fn runs on a thread that uses the engine, in order of version, after the change is durable.  It
  * may use the engine; notices of its own changes follow later.  If memory runs out, a notice is
  * dropped and logged, and `before` of the next one shows the gap.
- *
- * For event loops, and for notices that were missed, see usher_watch_events() (command.h).
  *
  * USHER_OK, USHER_INVALID, USHER_NOMEM
  */

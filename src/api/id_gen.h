@@ -61,6 +61,8 @@ static const struct usher__member id_row[] = {
     MEMBER(struct usher_id_row, until_ms, UNTIL, UNTIL, NUMBER),
     MEMBER(struct usher_id_row, data, DATA, DATA, BYTES),
     MEMBER(struct usher_id_row, time_ms, TIME, TIME, NUMBER),
+    MEMBER(struct usher_id_row, first, FIRST, FIRST, NUMBER),
+    MEMBER(struct usher_id_row, n, N, N, NUMBER),
 };
 
 static const uint8_t id_answer_at[] = {

@@ -86,6 +86,7 @@ static const struct usher__member serial_row[] = {
     MEMBER(struct usher_serial_row, to_state, TO_STATE, TO_STATE, NUMBER),
     MEMBER(struct usher_serial_row, data, DATA, DATA, BYTES),
     MEMBER(struct usher_serial_row, time_ms, TIME, TIME, NUMBER),
+    MEMBER(struct usher_serial_row, first, FIRST, FIRST, NUMBER),
 };
 
 static const struct usher__member serial_statistics[] = {

@@ -19,6 +19,12 @@
 #ifndef VIEW
 #define VIEW(type, member, field, verbs)
 #endif
+#ifndef NOTICE_SUBJECT
+#define NOTICE_SUBJECT(kind, name, state, owner)
+#endif
+#ifndef NOTICE_DATA
+#define NOTICE_DATA(field)
+#endif
 #ifndef ROW
 #define ROW(type, member, field, verbs)
 #endif

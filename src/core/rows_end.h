@@ -5,6 +5,8 @@
 #undef OUT
 #undef EXTRA
 #undef ROW_VIEW
+#undef NOTICE_SUBJECT
+#undef NOTICE_DATA
 #undef VIEW
 #undef ROW
 #undef ECHO

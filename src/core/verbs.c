@@ -46,6 +46,7 @@ enum {
 #define ONE_ROW USHER__WHEN_ONE_ROW, 0, 0
 #define NO_ROW USHER__WHEN_NO_ROW, 0, 0
 #define NO_DEFAULT USHER_NONE
+#define USHER_FIELD_NOTHING 0 /* of a row NOTICE_SUBJECT */
 #define OF_KIND(kind) USHER__WHEN_KIND, USHER_FIELD_KIND, 1u << USHER_ROOM_ROW_##kind
 
 /* KEYS: several rows that are but for the field the same. */

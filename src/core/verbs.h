@@ -125,6 +125,13 @@ struct usher__echo {
     uint16_t field;
 };
 
+/* The fields that a subject of this kind, its state and its owner have in a row with a notice; 0:
+ * none. */
+struct usher__notice_subject {
+    uint8_t kind; /* enum usher_subject; 0 after the last one */
+    uint16_t name, state, owner;
+};
+
 enum usher__verb_flag {
     USHER__WRITES = 1u << 0,
     USHER__CREATES = 1u << 1,
@@ -192,6 +199,8 @@ struct usher__noun {
     /* The keys of the answer.  The last one of each is empty: its verbs are 0. */
     const struct usher__key *keys, *row_keys;
     const struct usher__echo *echoes;
+    const struct usher__notice_subject *notice_subjects;
+    const uint16_t *notice_data;         /* fields that are in the data of notices, up to 0 */
     size_t row_size, n_rows_at, rows_at; /* the last two in struct usher_result */
     size_t reply_size;                   /* of its member of usher_result.of */
 };

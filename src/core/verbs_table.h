@@ -152,6 +152,19 @@ static const struct usher__field THE(row_views)[] = {
     { 0 }
 };
 
+static const struct usher__notice_subject THE(notice_subjects)[] = {
+#define NOTICE_SUBJECT(kind, name, state, owner) \
+    { USHER_SUBJECT_##kind, FIELD(name), FIELD(state), FIELD(owner) },
+#include NOUN_DEF
+    { 0 }
+};
+
+static const uint16_t THE(notice_data)[] = {
+#define NOTICE_DATA(field) FIELD(field),
+#include NOUN_DEF
+    0
+};
+
 static const struct usher__key THE(keys)[] = {
 #define KEY(verbs, on, as, field, key, none, when) \
     { verbs, on, FIELD(field), USHER__AS_##as, USHER__NONE_##none, key, when },
@@ -259,6 +272,8 @@ static const struct usher__noun THE(noun) = {
     .keys = THE(keys),
     .row_keys = THE(row_keys),
     .echoes = THE(echoes),
+    .notice_subjects = THE(notice_subjects),
+    .notice_data = THE(notice_data),
     .row_size = sizeof(ROW_TYPE),
     .n_rows_at = offsetof(struct usher_result, REPLY(n_rows)),
     .rows_at = offsetof(struct usher_result, REPLY(rows)),

@@ -411,6 +411,50 @@ struct usher_reply *usher_reply_of(const struct usher_operation *command,
     return reply;
 }
 
+/* Return the verb of @noun whose rows are notices, or 0. */
+static uint32_t verb_of_changes(enum usher_noun noun)
+{
+    const struct usher__noun *n = usher__noun((unsigned)noun);
+
+    for (unsigned i = 0; n != NULL && i < n->n_verbs; i++)
+        if ((n->verbs[i].flags & USHER__NOTICES) != 0)
+            return n->verbs[i].verb;
+    return 0;
+}
+
+struct usher_reply *usher_notice_reply(const struct usher_notice *notice)
+{
+    const uint32_t verb = notice != NULL ? verb_of_changes(notice->noun) : 0;
+    struct head *head = verb != 0 ? heads_new(usher__allocator(NULL), 1) : NULL;
+    const struct usher__copied *copied;
+    size_t row_at[2] = { 0, 0 };
+    struct gather g;
+    bool kept;
+
+    if (head == NULL)
+        return NULL;
+    copied = usher__hooks((unsigned)notice->noun)->copied;
+    head->r.verb = verb;
+    head->r.epoch = notice->epoch;
+    head->r.version = notice->version;
+    head->r.now_ms = notice->now_ms;
+    if (notice->due_ms != 0)
+        head->r.due_ms = notice->due_ms;
+    gather_begin(&g, heads_of(head)->alloc);
+    if (copied != NULL) {
+        usher__put_number(gather_value, &g, USHER_FIELD_KIND, copied->row_of_notice);
+        usher__put_number(gather_value, &g, USHER_FIELD_VERSION, (int64_t)notice->version);
+    }
+    usher__result_put_notice(gather_value, &g, notice);
+    row_at[1] = g.n;
+    kept = keep(&g, head, row_at, 1, "");
+    gather_end(&g);
+    if (kept)
+        return &head->r;
+    usher__replies_undo(&head->r);
+    return NULL;
+}
+
 struct usher_reply *usher__reply_of_list(const struct usher_allocator *alloc,
                                          const struct usher_result *r,
                                          const struct usher__listing *list)

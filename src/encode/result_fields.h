@@ -143,6 +143,8 @@ USHER__INLINE bool usher__verb_is_changes(uint32_t verb)
 }
 /* Return the field in which rows of @verb have a notice, or another value; NULL: none. */
 const struct usher__field *usher__result_notices(const struct usher__noun *noun, uint32_t verb);
+/* Put the values that a row with the notice @n has. */
+void usher__result_put_notice(usher__put *put, void *to, const struct usher_notice *n);
 void usher__result_notice(usher__put *put, void *to, const struct usher_operation *op,
                           const struct usher_result *r, const char *base);
 

@@ -771,3 +771,143 @@ TEST(what_is_made_anew_goes_on_in_its_log)
     say(f, USHER_OK, "serial take p"); /* no log is wanted any more */
     say(f, USHER_REFUSED, "serial changes p");
 }
+
+/* ---- a notice as a row ---- */
+
+/* The next notice with @verb, as bytes that were sent. */
+static struct usher_notice next_sent(struct fixture *f, enum usher_verb verb,
+                                     unsigned char bytes[2048])
+{
+    const struct usher_event *event;
+    struct usher_notice n = { 0 };
+    uint32_t kind;
+    size_t size;
+
+    while ((event = usher_collect(f->e, 0)) != NULL) {
+        size = event->notice->verb == verb ? usher_event_pack(event, bytes, 2048) : 0;
+        usher_event_done(event);
+        assert_true(size <= 2048);
+        if (size != 0) {
+            assert_int_equal(usher_event_unpack(bytes, size, &kind, &n), USHER_OK);
+            return n;
+        }
+    }
+    fail_msg("no %s", usher_verb_word(verb));
+    return n;
+}
+
+static void assert_seated(const struct usher_queue_row *row, const char *room)
+{
+    assert_string_equal(row->user, "bob");
+    assert_string_equal(row->agent, "ann");
+    assert_string_equal(row->lane, "default");
+    assert_string_equal(row->room, room);
+    assert_int_equal(row->user_state, USHER_QUEUE_USER_SEATED);
+    assert_int_equal(row->agent_state, USHER_QUEUE_AGENT_BUSY);
+    assert_int_equal(row->priority, 7);
+    assert_int_equal(row->since_ms, MORNING);
+    assert_int_equal(row->outcome, USHER_NONE);
+    assert_true(row->token != 0 && row->version != 0);
+}
+
+TEST(a_notice_of_a_queue_is_a_row)
+{
+    struct fixture *f = *state;
+    struct usher_queue_options opt = USHER_QUEUE_OPTIONS_INIT;
+    struct usher_queue_answer a = USHER_QUEUE_ANSWER_INIT;
+    struct usher_queue_row row = USHER_QUEUE_ROW_INIT;
+    struct usher_reply *reply;
+    struct usher_watcher *w;
+    struct usher_notice n;
+    unsigned char bytes[2048];
+
+    assert_null(usher_notice_reply(NULL));
+    assert_int_equal(usher_watch_events(f->e, USHER_QUEUE, "p", 0, 0, NULL, &w), USHER_OK);
+    say(f, USHER_OK, "queue set p log=50");
+    say(f, USHER_OK, "queue login p ann lanes=default,x capacity=2");
+    opt.priority = 7;
+    assert_int_equal(usher_queue_apply(f->e, "p", "bob", &opt, &a), USHER_OK);
+
+    n = next_sent(f, USHER_QUEUE_LOGIN, bytes);
+    reply = usher_notice_reply(&n);
+    assert_true(usher_queue_row_of(reply, 0, &row));
+    assert_string_equal(row.agent, "ann");
+    assert_null(row.user);
+    assert_string_equal(row.lanes, "default,x");
+    assert_int_equal(row.capacity, 2);
+    assert_int_equal(row.agent_state, USHER_QUEUE_AGENT_IDLE);
+    usher_reply_done(reply);
+
+    n = next_sent(f, USHER_QUEUE_MATCH, bytes);
+    reply = usher_notice_reply(&n);
+    assert_int_equal(reply->verb, USHER_QUEUE_CHANGES);
+    assert_true(reply->epoch == a.epoch && reply->version == n.version && reply->n_rows == 1);
+    assert_true(usher_queue_row_of(reply, 0, &row));
+    assert_seated(&row, a.room);
+    assert_false(usher_queue_row_of(reply, 1, &row));
+    usher_reply_done(reply);
+
+    /* a row of the log has the same */
+    assert_int_equal(usher_queue_changes(f->e, "p", NULL, &reply), USHER_OK);
+    assert_true(usher_queue_row_of(reply, reply->n_rows - 1, &row));
+    assert_seated(&row, a.room);
+    usher_reply_done(reply);
+    usher_unwatch(f->e, w);
+}
+
+TEST(a_notice_of_another_noun_is_a_row)
+{
+    struct fixture *f = *state;
+    struct usher_number_row number = USHER_NUMBER_ROW_INIT;
+    struct usher_serial_row serial = USHER_SERIAL_ROW_INIT;
+    struct usher_room_row room = USHER_ROOM_ROW_INIT;
+    struct usher_id_row id = USHER_ID_ROW_INIT;
+    struct usher_reply *reply;
+    struct usher_watcher *w;
+    struct usher_notice n;
+    unsigned char bytes[2048];
+
+    assert_int_equal(usher_watch_events(f->e, 0, NULL, 0, 0, NULL, &w), USHER_OK);
+    say(f, USHER_OK, "number add p 100 group=A");
+    say(f, USHER_OK, "number reg p 100");
+    say(f, USHER_OK, "number call p owner=ann node=m");
+    n = next_sent(f, USHER_NUMBER_CALL, bytes);
+    reply = usher_notice_reply(&n);
+    assert_true(usher_number_row_of(reply, 0, &number));
+    assert_string_equal(number.number, "100");
+    assert_string_equal(number.group, "A");
+    assert_string_equal(number.node, "m");
+    assert_int_equal(number.state, USHER_NUMBER_STATE_BUSY_UP);
+    usher_reply_done(reply);
+
+    say(f, USHER_OK, "room open p");
+    say(f, USHER_OK, "room join p ann name=x");
+    n = next_sent(f, USHER_ROOM_JOIN, bytes);
+    reply = usher_notice_reply(&n);
+    assert_true(usher_room_row_of(reply, 0, &room));
+    assert_int_equal(room.kind, USHER_ROOM_ROW_NOTICE);
+    assert_string_equal(room.subject, "ann");
+    assert_null(room.name); /* not the field `name` of the member */
+    assert_int_equal(room.member_state, USHER_ROOM_MEMBER_HERE);
+    assert_int_equal(room.version, 2);
+    usher_reply_done(reply);
+
+    say(f, USHER_OK, "serial rule p");
+    say(f, USHER_OK, "serial fill p 5");
+    n = next_sent(f, USHER_SERIAL_FILL, bytes);
+    reply = usher_notice_reply(&n);
+    assert_true(usher_serial_row_of(reply, 0, &serial));
+    assert_int_equal(serial.first, 1);
+    assert_int_equal(serial.n, 5);
+    usher_reply_done(reply);
+
+    say(f, USHER_OK, "id create p");
+    say(f, USHER_OK, "id next p n=3");
+    n = next_sent(f, USHER_ID_NEXT, bytes);
+    reply = usher_notice_reply(&n);
+    assert_true(usher_id_row_of(reply, 0, &id));
+    assert_int_equal(id.first, 1);
+    assert_int_equal(id.n, 3);
+    usher_reply_done(reply);
+    usher_unwatch(f->e, w);
+}

@@ -316,6 +316,98 @@ static bool wants_form(struct wanted *w, const struct usher_operation *c,
            wants_number(w, USHER_FIELD_OVERFLOW, f.overflow, true);
 }
 
+/* Members of a row with a notice, by their names in the data. */
+static const struct {
+    enum usher_noun noun;
+    const char *name;
+    uint32_t field;
+} in_data[] = {
+    { USHER_NUMBER, "group", USHER_FIELD_GROUP },
+    { USHER_NUMBER, "node", USHER_FIELD_NODE },
+    { USHER_QUEUE, "lane", USHER_FIELD_LANE },
+    { USHER_QUEUE, "lanes", USHER_FIELD_LANES },
+    { USHER_QUEUE, "priority", USHER_FIELD_PRIORITY },
+    { USHER_QUEUE, "since", USHER_FIELD_SINCE },
+    { USHER_QUEUE, "outcome", USHER_FIELD_OUTCOME },
+    { USHER_QUEUE, "room", USHER_FIELD_ROOM },
+    { USHER_QUEUE, "agent_state", USHER_FIELD_AGENT_STATE },
+    { USHER_QUEUE, "capacity", USHER_FIELD_CAPACITY },
+    { USHER_QUEUE, "level", USHER_FIELD_LEVEL },
+    { USHER_SERIAL, "number", USHER_FIELD_NUMBER_MADE },
+    { USHER_SERIAL, "first", USHER_FIELD_FIRST },
+    { USHER_SERIAL, "n", USHER_FIELD_N },
+    { USHER_ID, "first", USHER_FIELD_FIRST },
+    { USHER_ID, "n", USHER_FIELD_N },
+};
+
+/* A value of the data, as a text of its field. */
+static bool wants_data(struct wanted *w, enum usher_noun noun, uint32_t field,
+                       const struct usher_text *text)
+{
+    const struct usher_value *v = value(w, field);
+    char is[32];
+    const char *word;
+
+    w->n++;
+    if (v == NULL)
+        return fault("%s is not there", name_of(field));
+    if (v->text != NULL && field == USHER_FIELD_ROOM) /* after the epoch */
+        return (size_t)v->size == 17 + text->size &&
+               memcmp(v->text + 17, text->data, text->size) == 0;
+    if (v->text != NULL)
+        return (size_t)v->size == text->size && memcmp(v->text, text->data, text->size) == 0;
+    (void)snprintf(is, sizeof is, "%" PRId64, v->number);
+    word = usher_about_field(field)->type == USHER_TYPE_CODE
+               ? usher_code_word(noun, field, v->number)
+               : is;
+    return (word != NULL && strlen(word) == text->size &&
+            memcmp(word, text->data, text->size) == 0) ||
+           fault("%s is not that of the notice", name_of(field));
+}
+
+static bool wants_subject(struct wanted *w, const struct usher_notice *n)
+{
+    const struct usher_text *s = &n->subject;
+
+    switch (usher_notice_subject(n)) {
+    case USHER_SUBJECT_NUMBER:
+        return wants_text(w, USHER_FIELD_NUMBER, s->data, s->size, true) &&
+               wants_number(w, USHER_FIELD_STATE, n->to, true);
+    case USHER_SUBJECT_AGENT:
+        return wants_text(w, USHER_FIELD_AGENT, s->data, s->size, true) &&
+               wants_number(w, USHER_FIELD_AGENT_STATE, n->to, true);
+    case USHER_SUBJECT_USER:
+        return wants_text(w, USHER_FIELD_USER, s->data, s->size, true) &&
+               wants_number(w, USHER_FIELD_USER_STATE, n->to, true) &&
+               wants_text(w, USHER_FIELD_AGENT, n->owner.data, n->owner.size, n->owner.size != 0);
+    case USHER_SUBJECT_MEMBER:
+        return wants_number(w, USHER_FIELD_MEMBER_STATE, n->to, true);
+    case USHER_SUBJECT_ROLE:
+    case USHER_SUBJECT_SHARE:
+        return wants_text(w, USHER_FIELD_OWNER, n->owner.data, n->owner.size, n->owner.size != 0);
+    default:
+        return true;
+    }
+}
+
+static bool wants_rest(struct wanted *w, const struct usher_notice *n)
+{
+    struct usher_text name, text;
+    struct usher_fields f;
+    uint64_t version;
+
+    if (!wants_subject(w, n))
+        return false;
+    usher_fields_begin(&f, &n->data);
+    while (usher_fields_next(&f, &name, &text, &version))
+        for (size_t i = 0; i < sizeof in_data / sizeof *in_data; i++)
+            if (in_data[i].noun == n->noun && strlen(in_data[i].name) == name.size &&
+                memcmp(in_data[i].name, name.data, name.size) == 0 &&
+                !wants_data(w, n->noun, in_data[i].field, &text))
+                return false;
+    return true;
+}
+
 static bool wants_notice(struct wanted *w, const struct usher_operation *c,
                          const struct usher_result *r, const struct usher_text *value)
 {
@@ -339,7 +431,7 @@ static bool wants_notice(struct wanted *w, const struct usher_operation *c,
            wants_number(w, USHER_FIELD_TOKEN, (int64_t)n.token, n.token != 0) &&
            wants_number(w, USHER_FIELD_UNTIL, n.until_ms, n.until_ms != 0) &&
            wants_number(w, USHER_FIELD_WAS, (int64_t)n.was, room) &&
-           wants_number(w, USHER_FIELD_MARK, (int64_t)n.mark, room);
+           wants_number(w, USHER_FIELD_MARK, (int64_t)n.mark, room) && wants_rest(w, &n);
 }
 
 static bool is_rule(const struct usher_operation *c)
@@ -439,6 +531,8 @@ static bool row_same(const struct usher_operation *c, const struct usher_result 
 
             if ((f->verbs >> (((unsigned)c->verb & 0xff) - 1) & 1u) == 0)
                 continue;
+            if (c->verb == USHER_ROOM_CHANGES && f->code == USHER_FIELD_OWNER)
+                continue; /* wants_subject() */
             if (f->type == USHER__FIELD_MADE && f->code == USHER_FIELD_ROOM) {
                 const struct usher_queue_result_row *q = (const void *)base;
 
@@ -511,10 +605,36 @@ static bool rows_same(const struct usher_operation *c, const struct usher_result
     return k == reply->n_rows || fault("%" PRIu32 " rows, not %zu", reply->n_rows, k);
 }
 
+/* A reply that was sent as bytes is the same in every form. */
+static bool same_when_sent(const struct usher_reply *reply)
+{
+    const size_t size = usher_reply_pack(reply, NULL, 0);
+    const size_t length = usher_reply_write(reply, USHER_FORM_JSON, NULL, 0);
+    unsigned char *bytes = malloc(2 * size + 1);
+    char *text = malloc(2 * (length + 1));
+    struct usher_reply *sent = NULL;
+    bool good = false;
+
+    if (bytes != NULL && text != NULL && usher_reply_pack(reply, bytes, size) == size &&
+        usher_reply_unpack(bytes, size, &sent) == USHER_OK) {
+        good = usher_reply_pack(sent, bytes + size, size) == size &&
+               memcmp(bytes, bytes + size, size) == 0 &&
+               usher_reply_write(reply, USHER_FORM_JSON, text, length + 1) ==
+                   usher_reply_write(sent, USHER_FORM_JSON, text + length + 1, length + 1) &&
+               strcmp(text, text + length + 1) == 0;
+        usher_reply_done(sent);
+    }
+    free(bytes);
+    free(text);
+    return good || fault("another reply in bytes");
+}
+
 static bool same(const struct usher_operation *c, const struct usher_result *r,
                  const struct usher_reply *reply)
 {
     why[0] = '\0';
+    if (!same_when_sent(reply))
+        return false;
     if (reply->status != r->status)
         return fault("%s `%s`, not %s `%s`", usher_status_word(reply->status), reply->message,
                      usher_status_word(r->status), r->message);

@@ -1833,6 +1833,7 @@ static void do_changes(struct work *w)
     reply->count = r->n_log;
     reply->since = log_floor(r);
     reply->mark = r->mark;
+    reply->settings.push = r->set[PUSH];
     if (is_other(w))
         w->reply->status = USHER_STALE;
     else

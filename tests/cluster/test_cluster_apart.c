@@ -24,9 +24,9 @@
 #define POOLS 60
 #define ROOMS 30
 #define TIMEOUT_MS 1500
-#define OVER_MS (share_slow() ? 400 : 250)  /* a call may take beyond its deadline */
-#define CALM_MS (share_slow() ? 1500 : 300) /* a call of a node that lives takes */
-#define WINDOW_MS 800                       /* so long is counted */
+#define OVER_MS (budget_slow() ? 400 : 250)  /* a call may take beyond its deadline */
+#define CALM_MS (budget_slow() ? 1500 : 300) /* a call of a node that lives takes */
+#define WINDOW_MS 800                        /* so long is counted */
 #define PATIENCE_MS 60000
 
 struct caller {
@@ -331,7 +331,7 @@ TEST_WITH(a_stopped_master_stops_nobody_else, begin, end)
         }
     }
     /* who of them gets on is for the machine to say: the bench (P17) measures it */
-    if (all_then < all_before / (share_slow() ? 4 : 2))
+    if (all_then < all_before / (budget_slow() ? 4 : 2))
         fail_msg("the others had %u calls of %u", all_then, all_before);
 
     assert_int_equal(redis_server_kill(cluster->node[dead], SIGCONT), 0);

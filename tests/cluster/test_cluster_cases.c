@@ -26,11 +26,11 @@
 #include "lib/util.h"
 
 #define LONG 5000 /* ms; what takes so long has failed */
-#define SHORT (share_slow() ? 1600 : 400)
+#define SHORT (budget_slow() ? 1600 : 400)
 #define BATCH_MAX 80
 /* ms that a call may take beyond its deadline: 50, and what a busy machine adds */
 #define OVER 3000
-#define OVER_AT_BEST (share_slow() ? 1000 : 250) /* of several tries, one is as quick */
+#define OVER_AT_BEST (budget_slow() ? 1000 : 250) /* of several tries, one is as quick */
 #define SCOPE_MAX 16
 #define TEXT_MAX 96
 
@@ -429,7 +429,7 @@ TEST(moved_to_where_it_was_is_a_reason_to_connect_anew)
     fake_forget(f, FAKE_ALL);
     fake_error(f, 0, "EVALSHA", 0, "MOVED %d 127.0.0.1:%d", fake_slot(scope), fake_port(f, 0));
     add_is(e, scope, USHER_UNAVAILABLE);
-    assert_in_range(fake_seen(f, 0, "EVALSHA"), 3, share_slow() ? 60 : 20);
+    assert_in_range(fake_seen(f, 0, "EVALSHA"), 3, budget_slow() ? 60 : 20);
     usher_close(e);
     fake_stop(f);
 }
@@ -438,7 +438,7 @@ TEST(two_that_name_each_other_are_asked_less_and_less)
 {
     static const char *const words[] = { "MOVED", "ASK" };
 
-    const int64_t wait = share_slow() ? 2000 : 500; /* connections are made in it as well */
+    const int64_t wait = budget_slow() ? 2000 : 500; /* connections are made in it as well */
 
     for (int i = 0; i < 2; i++) {
         struct fake *f = cluster_of(2);
@@ -453,7 +453,7 @@ TEST(two_that_name_each_other_are_asked_less_and_less)
         from = clock_ms();
         add_is(e, scope, USHER_UNAVAILABLE);
         assert_true(clock_ms() - from <= wait + OVER);
-        assert_in_range(fake_seen(f, FAKE_ALL, "EVALSHA"), 6, share_slow() ? 60 : 26);
+        assert_in_range(fake_seen(f, FAKE_ALL, "EVALSHA"), 6, budget_slow() ? 60 : 26);
         usher_close(e);
         /* until they agree */
         fake_clear(f, FAKE_ALL);
@@ -1179,7 +1179,7 @@ static void loop_done(struct loop *l)
 /* Nor does it hold up the loop, that connects to it, looks for its slots and asks it for a log. */
 TEST(a_node_that_says_nothing_holds_up_nobody_but_its_own)
 {
-    const int64_t wait = share_slow() ? 4000 : 2000;
+    const int64_t wait = budget_slow() ? 4000 : 2000;
 
     for (int i = 0; i < 3; i++) {
         struct fake *f = cluster_of(3);

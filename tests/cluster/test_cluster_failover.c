@@ -185,7 +185,7 @@ static void stops(void)
         failed = line_execute(e, &r, "number stats pool%u", i) != USHER_OK;
         usher_result_done(&r);
     }
-    if (share_long())
+    if (budget_long())
         (void)nanosleep(&span, NULL);
     assert_int_equal(redis_server_kill(master, SIGCONT), 0);
     usher_close(e);

@@ -22,7 +22,7 @@
  *
  * One process has a library of another version: its scripts have other texts, and so other hashes.
  * What is lost is asked of the store when all is quiet, for each version that anybody was told.
- * So many rounds of each as share_rounds() says; a round has the seed USHER_SEED + its number.
+ * So many rounds of each as budget_rounds() says; a round has the seed USHER_SEED + its number.
  */
 #include "lib/test.h"
 
@@ -127,7 +127,7 @@ static char url[REDIS_URL_MAX];
 static char scope_name[NOUNS][SCOPES][16];
 static int scope_slot[NOUNS][SCOPES];
 static pid_t child[PROCESSES];
-static struct cable cable;
+static struct net_cut cable;
 
 static struct {
     const char *what;
@@ -716,9 +716,9 @@ static int process(unsigned number, uint64_t seed)
 
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (now.apart)
-        cable_enter(&cable, number % 2);
+        net_cut_enter(&cable, number % 2);
     other_version = number % 2 == 1;
-    options.timeout_ms = (number % 2 == 0 ? 1000 : 2500) * (share_slow() ? 4 : 1);
+    options.timeout_ms = (number % 2 == 0 ? 1000 : 2500) * (budget_slow() ? 4 : 1);
     trail_hooks(&shared->trail[number], &options);
     if (usher_open(url, &options, &e) != USHER_OK) {
         (void)snprintf(shared->of[number * THREADS].bad, sizeof shared->of[0].bad, "open: %s",
@@ -1583,13 +1583,13 @@ static void cut_off(void)
 {
     struct redis_server *master = cluster->node[0], *heir = replica_of(master);
 
-    assert_true(cable_pull(&cable));
-    cable_enter(&cable, 1);
+    assert_true(net_cut_pull(&cable));
+    net_cut_enter(&cable, 1);
     assert_true(redis_server_wait_info(heir, "replication", "role:master", PATIENCE_MS));
     assert_true(redis_node_wait_info(heir, "cluster_state:ok", PATIENCE_MS));
     assert_true(redis_node_wait_info(master, "cluster_state:fail", PATIENCE_MS));
-    assert_true(cable_plug(&cable));
-    cable_enter(&cable, 1);
+    assert_true(net_cut_plug(&cable));
+    net_cut_enter(&cable, 1);
     assert_true(redis_server_wait_info(master, "replication", "role:slave", PATIENCE_MS));
     assert_true(redis_cluster_wait_ok(cluster, PATIENCE_MS));
 }
@@ -1618,7 +1618,7 @@ static void one_round(const char *what, void (*change)(void), bool loses, uint64
 
 static void rounds(const char *what, void (*change)(void), bool loses)
 {
-    for (uint64_t i = 0; i < share_rounds(); i++)
+    for (uint64_t i = 0; i < budget_rounds(); i++)
         one_round(what, change, loses, i);
 }
 
@@ -1672,7 +1672,7 @@ static int meet_again(void **state)
     (void)tear_down(state);
     go_home();
     now.apart = false;
-    cable_done(&cable);
+    net_cut_done(&cable);
     return 0;
 }
 
@@ -1685,7 +1685,7 @@ static void cut_off_once(uint64_t number)
     struct redis_cluster *apart;
 
     for (int i = 0; i < NODES; i++) {
-        options.address = cable_address[i > 0];
+        options.address = net_cut_address[i > 0];
         options.netns = cable.end[i > 0];
         node[i] = redis_server_start(&options);
     }
@@ -1695,16 +1695,16 @@ static void cut_off_once(uint64_t number)
     at_home = cluster;
     cluster = apart;
     (void)redis_cluster_url(cluster, url);
-    cable_enter(&cable, 1);
+    net_cut_enter(&cable, 1);
     one_round("a master is cut off", cut_off, true, number);
     go_home();
 }
 
 TEST_WITH(a_master_is_cut_off, make_well, meet_again)
 {
-    cable_lay_or_skip(&cable);
+    net_cut_lay_or_skip(&cable);
     now.apart = true;
-    for (uint64_t i = 0; i < share_rounds(); i++)
+    for (uint64_t i = 0; i < budget_rounds(); i++)
         cut_off_once(i);
 }
 
@@ -1751,7 +1751,7 @@ TEST_WITH(the_last_calls_are_kept, NULL, NULL)
 
 static int program_begin(void)
 {
-    cable_prepare();
+    net_cut_prepare();
     shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE,
                   MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     cluster = shared != MAP_FAILED ? redis_cluster_start(MASTERS, NODES - MASTERS, NULL) : NULL;

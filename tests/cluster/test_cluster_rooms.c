@@ -10,7 +10,7 @@
  *   index    in the end those rooms are listed that are open, and the check finds no fault; where
  *            something failed or was lost, after it was repaired
  *
- * So many rounds of each as share_rounds() says; a round has the seed USHER_SEED + its number.
+ * So many rounds of each as budget_rounds() says; a round has the seed USHER_SEED + its number.
  *
  * And rooms that are tended while a node says nothing, which has the room or its entry.
  */
@@ -33,7 +33,7 @@
 #define THREADS 8
 #define ROOMS 24
 #define MOVES 3 /* rooms whose slots move, with their parts of the index */
-#define TIMEOUT_MS (share_slow() ? 8000 : 1500)
+#define TIMEOUT_MS (budget_slow() ? 8000 : 1500)
 #define PATIENCE_MS 60000
 
 /* What a watcher has heard of a room. */
@@ -158,7 +158,7 @@ static void *caller_main(void *payload)
                            usher_status_word(status), r.message);
         usher_result_done(&r);
         atomic_fetch_add(&c->calls, 1);
-        rest_us(share_slow() ? 5000 : 1000);
+        rest_us(budget_slow() ? 5000 : 1000);
     }
     return NULL;
 }
@@ -367,7 +367,7 @@ static void one_round(void (*change)(void))
 static void rounds(const char *what, void (*change)(void), bool loses)
 {
     uint64_t seed = number_from("USHER_SEED", 20261123);
-    uint64_t n = share_rounds();
+    uint64_t n = budget_rounds();
 
     for (uint64_t i = 0; i < n; i++) {
         now.what = what;

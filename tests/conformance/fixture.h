@@ -25,7 +25,7 @@ struct fixture {
     /* of single suites */
     char said[2048];                        /* queues: the last answer in short */
     char serial[USHER_SERIAL_TEXT_MAX + 1]; /* serials */
-    struct notary *notary;                  /* ids; NULL: no authority */
+    struct fake_authority *authority;       /* ids; NULL: no authority */
     int64_t timeout_ms;
     int64_t bytes; /* rooms: allocated by the engine under test */
     struct usher_allocator alloc;

@@ -50,4 +50,4 @@ static size_t left(const char *url)
 }
 
 const struct backend under_test = { "redis", true, true, start, fresh,
-                                    stop,    NULL, left, false, share_slow };
+                                    stop,    NULL, left, false, budget_slow };

@@ -21,7 +21,7 @@ static int start(void)
     const char *tmp = getenv("TMPDIR");
     struct cert authority, own;
 
-    if (!share_long())
+    if (!budget_long())
         cmocka_set_test_filter("*thread*"); /* a pattern on the command line replaces it */
     (void)snprintf(dir, sizeof dir, "%.40s/usher-tls-XXXXXX", tmp != NULL ? tmp : "/tmp");
     if (mkdtemp(dir) == NULL) {
@@ -73,4 +73,4 @@ static size_t left(const char *url)
 
 /* It is the same store, for those who ask. */
 const struct backend under_test = { "redis", true, true, start, fresh,
-                                    stop,    NULL, left, false, share_slow };
+                                    stop,    NULL, left, false, budget_slow };

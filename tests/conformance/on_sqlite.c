@@ -76,4 +76,4 @@ static size_t left(const char *url)
 }
 
 const struct backend under_test = { "sqlite", true, true, start, fresh,
-                                    stop,     NULL, left, true,  share_wrapped };
+                                    stop,     NULL, left, true,  budget_wrapped };

@@ -3797,7 +3797,7 @@ static int begin(void)
     uint64_t third = number_from("USHER_THIRD", 0);
 
     test_offer((under_test.shared ? NEEDS_SHARED : 0) | (under_test.durable ? NEEDS_DURABLE : 0));
-    if (!share_long() && (third != 0 || (under_test.some != NULL && under_test.some()))) {
+    if (!budget_long() && (third != 0 || (under_test.some != NULL && under_test.some()))) {
         third = third != 0 ? third : (uint64_t)time(NULL) % 3 + 1;
         print_message("one test in three: USHER_THIRD=%" PRIu64 "\n", third);
         test_third(third);

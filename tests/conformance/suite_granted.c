@@ -28,7 +28,7 @@ struct seen {
 struct granted {
     char url[BACKEND_URL_MAX];
     struct usher_engine *e;
-    struct notary notary;
+    struct fake_authority authority;
     int64_t now;
     uint64_t seed;
     bool away;
@@ -51,7 +51,7 @@ static void engine_open(struct granted *f)
     struct usher_options opt = USHER_OPTIONS_INIT;
 
     opt.timeout_ms = 60000;
-    opt.authority = &f->notary.base;
+    opt.authority = &f->authority.base;
     f->e = suite_open(f->url, &f->now, &opt);
 }
 
@@ -63,7 +63,7 @@ static int set_up(void **state)
     f->seen = calloc(1, sizeof *f->seen);
     assert_non_null(f->seen);
     f->now = CHRISTMAS;
-    notary_init(&f->notary);
+    fake_authority_init(&f->authority);
     assert_true(under_test.fresh(f->url));
     *state = f;
     return 0;
@@ -75,7 +75,7 @@ static int tear_down(void **state)
 
     usher_result_done(&f->r);
     usher_close(f->e);
-    notary_done(&f->notary);
+    fake_authority_done(&f->authority);
     free(f->seen);
     free(f);
     return 0;
@@ -241,10 +241,10 @@ static void id_step(struct granted *f, char line[512])
 TEST_WITH(nothing_comes_twice_whatever_is_lost, set_up, tear_down)
 {
     struct granted *f = *state;
-    uint64_t seed = number_from("USHER_SEED", share_long() ? (uint64_t)time(NULL) : 11);
+    uint64_t seed = number_from("USHER_SEED", budget_long() ? (uint64_t)time(NULL) : 11);
     /* each takes milliseconds: not as many as of others in check-long */
     uint64_t steps =
-        share_long() ? 100000 : share_of("USHER_STEPS", under_test.durable ? 1000 : 4000);
+        budget_long() ? 100000 : budget_of("USHER_STEPS", under_test.durable ? 1000 : 4000);
     unsigned lost = 0;
     bool met = true;
 
@@ -258,14 +258,14 @@ TEST_WITH(nothing_comes_twice_whatever_is_lost, set_up, tear_down)
         f->now += below(f, 20) == 0 ? below(f, 40) * HOUR : below(f, 60000);
         if (f->away ? below(f, 8) == 0 : below(f, 150) == 0) {
             f->away = !f->away;
-            atomic_store(&f->notary.answer, f->away ? USHER_UNAVAILABLE : USHER_OK);
+            atomic_store(&f->authority.answer, f->away ? USHER_UNAVAILABLE : USHER_OK);
             suite_close(&f->e); /* a short deadline while it is away */
             met = f->away;
             {
                 struct usher_options opt = USHER_OPTIONS_INIT;
 
                 opt.timeout_ms = f->away ? 60 : 60000;
-                opt.authority = &f->notary.base;
+                opt.authority = &f->authority.base;
                 f->e = suite_open(f->url, &f->now, &opt);
             }
         }

@@ -24,7 +24,7 @@ static struct usher_engine *engine_open(struct fixture *f)
     struct usher_options opt = USHER_OPTIONS_INIT;
 
     opt.timeout_ms = f->timeout_ms;
-    opt.authority = f->notary != NULL ? &f->notary->base : NULL;
+    opt.authority = f->authority != NULL ? &f->authority->base : NULL;
     return suite_open(f->url, &f->now, &opt);
 }
 
@@ -41,12 +41,12 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-    struct notary *notary = ((struct fixture *)*state)->notary;
+    struct fake_authority *authority = ((struct fixture *)*state)->authority;
 
     (void)fixture_end(state);
-    if (notary != NULL)
-        notary_done(notary);
-    free(notary);
+    if (authority != NULL)
+        fake_authority_done(authority);
+    free(authority);
     return 0;
 }
 
@@ -704,15 +704,15 @@ TEST(ids_end_with_a_fork)
 
 /* ---- granted by an authority -------------------------------------------------------- */
 
-/* f->e again, on a store that knows nothing, with f->notary. */
-static void begin_with_notary(struct fixture *f, int64_t timeout_ms)
+/* f->e again, on a store that knows nothing, with f->authority. */
+static void begin_with_authority(struct fixture *f, int64_t timeout_ms)
 {
     suite_close(&f->e);
     assert_true(under_test.fresh(f->url));
-    if (f->notary == NULL) {
-        f->notary = malloc(sizeof *f->notary);
-        assert_non_null(f->notary);
-        notary_init(f->notary);
+    if (f->authority == NULL) {
+        f->authority = malloc(sizeof *f->authority);
+        assert_non_null(f->authority);
+        fake_authority_init(f->authority);
     }
     f->timeout_ms = timeout_ms;
     f->e = engine_open(f);
@@ -732,12 +732,12 @@ TEST(segments_come_from_the_authority_by_themselves)
     struct fixture *f = *state;
     struct usher_id_range r, again;
 
-    begin_with_notary(f, 60000);
+    begin_with_authority(f, 60000);
     create(f, "fed", USHER_GIVEN_ID_STEP, SET(.step = 7));
     assert_int_equal(show(f, "fed").managed, 1);
     for (int64_t i = 1; i <= 100; i++)
         assert_int_equal(granted(f), i);
-    assert_int_equal(f->notary->requests, 15);
+    assert_int_equal(f->authority->requests, 15);
     assert_int_equal(ask_id_next(f->e, "fed", 50, NULL, &r), USHER_OK);
     assert_int_equal(r.n, 50);
     assert_int_equal(r.first, 101); /* what is left goes first */
@@ -749,7 +749,7 @@ TEST(segments_come_from_the_authority_by_themselves)
     create(f, "own", USHER_GIVEN_ID_STEP | USHER_GIVEN_ID_MANAGED, SET(.step = 3, .managed = 0));
     for (int64_t i = 1; i <= 10; i++)
         assert_next(f, "own", 1, i);
-    assert_int_equal(f->notary->n, 1);
+    assert_int_equal(f->authority->n, 1);
     assert_int_equal(ask_id_next(f->e, "nobody", 1, NULL, &r), USHER_MISSING);
 }
 
@@ -760,14 +760,14 @@ TEST(granted_ids_stay_on_their_grid_and_below_the_limit)
     struct usher_id_range r;
     int64_t want = 5;
 
-    begin_with_notary(f, 60000);
+    begin_with_authority(f, 60000);
     create(f, "fed",
            USHER_GIVEN_ID_STEP | USHER_GIVEN_ID_BY | USHER_GIVEN_ID_START | USHER_GIVEN_ID_LIMIT,
            SET(.step = 3, .by = 4, .start = 5, .limit = 50));
     for (; want <= 49; want += 4)
         assert_int_equal(granted(f), want);
     assert_int_equal(ask_id_next(f->e, "fed", 1, NULL, &r), USHER_FULL);
-    begin_with_notary(f, 60000); /* lost; and nothing is left */
+    begin_with_authority(f, 60000); /* lost; and nothing is left */
     assert_int_equal(ask_id_next(f->e, "fed", 1, NULL, &r), USHER_FULL);
     assert_int_equal(r.first, -1);
     assert_int_equal(r.n, 0);
@@ -784,47 +784,47 @@ TEST(an_authority_that_fails_is_an_error_at_the_deadline)
     struct usher_id_range r = { .first = -1 };
     unsigned before;
 
-    begin_with_notary(f, 2000);
+    begin_with_authority(f, 2000);
     create(f, "fed", USHER_GIVEN_ID_STEP | USHER_GIVEN_ID_BY, SET(.step = 3, .by = 2));
     for (int64_t i = 0; i < 2; i++)
         assert_int_equal(granted(f), 1 + 2 * i);
-    before = f->notary->requests;
-    atomic_store(&f->notary->answer, USHER_UNAVAILABLE);
+    before = f->authority->requests;
+    atomic_store(&f->authority->answer, USHER_UNAVAILABLE);
     assert_int_equal(granted(f), 5); /* which was granted before */
-    assert_int_equal(f->notary->requests, before);
+    assert_int_equal(f->authority->requests, before);
     assert_int_equal(ask_id_next(f->e, "fed", 1, NULL, &r), USHER_UNAVAILABLE);
-    assert_non_null(strstr(usher_message(), "the notary is out"));
+    assert_non_null(strstr(usher_message(), "the authority is out"));
     /* after 10, 20, 40 … 640 ms */
-    assert_in_range(f->notary->requests - before, 1, 8);
-    atomic_store(&f->notary->answer, USHER_FULL);
+    assert_in_range(f->authority->requests - before, 1, 8);
+    atomic_store(&f->authority->answer, USHER_FULL);
     assert_int_equal(ask_id_next(f->e, "fed", 1, NULL, &r), USHER_FULL);
-    atomic_store(&f->notary->answer, USHER_OK);
+    atomic_store(&f->authority->answer, USHER_OK);
     assert_int_equal(granted(f), 7);
     /* not known whether it was raised: a gap */
-    atomic_store(&f->notary->answer, USHER_UNKNOWN);
+    atomic_store(&f->authority->answer, USHER_UNKNOWN);
     for (int i = 0; i < 2; i++)
         (void)granted(f);
     assert_int_equal(ask_id_next(f->e, "fed", 1, NULL, &r), USHER_UNAVAILABLE);
-    atomic_store(&f->notary->answer, USHER_OK); /* for the audit */
+    atomic_store(&f->authority->answer, USHER_OK); /* for the audit */
 }
 
 TEST(a_store_that_forgot_starts_above_the_authority)
 {
     struct fixture *f = *state;
 
-    begin_with_notary(f, 60000);
+    begin_with_authority(f, 60000);
     create(f, "fed", USHER_GIVEN_ID_STEP, SET(.step = 10));
     for (int i = 1; i <= 25; i++)
         assert_int_equal(granted(f), i);
     for (int round = 0; round < 5; round++) {
-        begin_with_notary(f, 60000);
+        begin_with_authority(f, 60000);
         assert_int_equal(granted(f), round == 0 ? 31 : 31 + 20 * round);
         assert_int_equal(show(f, "fed").step, 10); /* made again as it was */
         for (int i = 0; i < 12; i++)
             (void)granted(f);
     }
     assert_int_equal(ask_id_delete(f->e, "fed"), USHER_OK);
-    begin_with_notary(f, 60000);
+    begin_with_authority(f, 60000);
     {
         struct usher_id_range r;
 
@@ -840,18 +840,18 @@ TEST(ids_skipped_by_hand_are_told_to_the_authority)
     struct fixture *f = *state;
     struct usher_id_result_settings s = SET(0);
 
-    begin_with_notary(f, 1000);
+    begin_with_authority(f, 1000);
     create(f, "fed", USHER_GIVEN_ID_STEP, SET(.step = 10));
     assert_int_equal(granted(f), 1);
     assert_int_equal(ask_id_set(f->e, "fed", USHER_GIVEN_ID_NEXT, &s, 5000), USHER_OK);
-    begin_with_notary(f, 1000);
+    begin_with_authority(f, 1000);
     assert_in_range(granted(f), 5000, 5020);
     /* one that cannot be told is not obeyed */
-    atomic_store(&f->notary->answer, USHER_UNAVAILABLE);
+    atomic_store(&f->authority->answer, USHER_UNAVAILABLE);
     assert_int_equal(ask_id_set(f->e, "fed", USHER_GIVEN_ID_NEXT, &s, 9000), USHER_UNAVAILABLE);
-    assert_non_null(strstr(usher_message(), "the notary is out"));
+    assert_non_null(strstr(usher_message(), "the authority is out"));
     assert_in_range(show(f, "fed").next, 5000, 5020);
-    atomic_store(&f->notary->answer, USHER_OK);
+    atomic_store(&f->authority->answer, USHER_OK);
 }
 
 TEST(granted_ids_end_at_the_largest_there_is)
@@ -860,7 +860,7 @@ TEST(granted_ids_end_at_the_largest_there_is)
     struct usher_id_result_settings s = SET(0);
     struct usher_id_range r;
 
-    begin_with_notary(f, 60000);
+    begin_with_authority(f, 60000);
     for (int64_t by = 1; by <= 1000000; by = by * 7 + 3) {
         assert_int_equal(USHER_IS_DONE(ask_id_delete(f->e, "fed")), true);
         create(f, "fed", USHER_GIVEN_ID_STEP | USHER_GIVEN_ID_BY, SET(.step = 99999, .by = by));
@@ -937,11 +937,11 @@ TEST(sixty_four_callers_of_a_used_up_dispenser_make_one_request)
     struct fixture *f = *state;
     int64_t all[64 * 20];
 
-    begin_with_notary(f, 60000);
+    begin_with_authority(f, 60000);
     create(f, "fed", USHER_GIVEN_ID_STEP, SET(.step = 2000));
-    atomic_store(&f->notary->delay_ms, 20);
+    atomic_store(&f->authority->delay_ms, 20);
     be_many(&f->e, 1, 64, all);
-    assert_int_equal(f->notary->requests, 1);
+    assert_int_equal(f->authority->requests, 1);
     assert_int_equal(all[64 * 20 - 1], 64 * 20);
 }
 
@@ -951,7 +951,7 @@ TEST_NEEDS(engines_that_share_an_authority_never_give_one_id, NEEDS_SHARED)
     struct usher_engine *e[2];
     int64_t all[16 * 20];
 
-    begin_with_notary(f, 60000);
+    begin_with_authority(f, 60000);
     e[0] = f->e;
     e[1] = engine_open(f); /* of memory: a store of its own */
     for (int i = 0; i < 2; i++) {
@@ -970,7 +970,7 @@ TEST(segments_in_the_process_are_granted_too)
     struct usher_ids *ids;
     int64_t last = 0;
 
-    begin_with_notary(f, 60000);
+    begin_with_authority(f, 60000);
     create(f, "fed", USHER_GIVEN_ID_STEP, SET(.step = 10));
     for (int round = 0; round < 3; round++) {
         ids = ids_open(f->e, "fed", 50);
@@ -982,7 +982,7 @@ TEST(segments_in_the_process_are_granted_too)
         }
         usher_ids_close(ids);
         if (round == 1)
-            begin_with_notary(f, 60000); /* lost */
+            begin_with_authority(f, 60000); /* lost */
     }
     assert_in_range(last, 3 * 170, 3 * 170 + 2 * 50);
 }

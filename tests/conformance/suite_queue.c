@@ -1290,7 +1290,7 @@ TEST(a_lane_more_than_there_may_be_is_refused)
     struct fixture *f = *state;
 
     /* a store whose every step is a walk over all there is; a machine on which it takes long */
-    if (under_test.drivers != NULL || share_wrapped())
+    if (under_test.drivers != NULL || budget_wrapped())
         return;
     STORY(f, { "set ttl=0", "ok" }, { "login ann", "ok idle" }, { "pause ann", "ok paused" });
     for (int i = 0; i < USHER_QUEUE_LANES_MAX; i++)

@@ -503,7 +503,7 @@ static void silent_users(struct fixture *f, int n)
 TEST(figures_are_true_with_thousands_due)
 {
     struct fixture *f = *state;
-    int n = share_wrapped() ? 300 : 3000;
+    int n = budget_wrapped() ? 300 : 3000;
 
     silent_users(f, n);
     STORY(f, { "stats", "ok" });
@@ -527,7 +527,7 @@ TEST(every_verb_is_true_with_hundreds_due)
     struct fixture *f = *state;
 
     for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++) {
-        silent_users(f, share_wrapped() ? 70 : 200); /* more than one command applies */
+        silent_users(f, budget_wrapped() ? 70 : 200); /* more than one command applies */
         story_at(f, __FILE__, __LINE__, &verbs[i], 1);
         assert_int_equal(f->r.of.queue.why,
                          i == 7 ? USHER_QUEUE_WHY_NO_USER : USHER_QUEUE_WHY_NONE);
@@ -616,7 +616,7 @@ TEST(what_is_posted_comes_behind_what_is_due)
     };
 
     for (int loop = 0; loop < 2; loop++) {
-        silent_users(f, share_wrapped() ? 70 : 200); /* more than one command applies */
+        silent_users(f, budget_wrapped() ? 70 : 200); /* more than one command applies */
         if (loop == 1)
             assert_true(usher_fd(f->e) >= 0);
         assert_int_equal(usher_post(f->e, c, 3, 0), USHER_OK);

@@ -133,15 +133,15 @@ static void assert_counts(struct fixture *f, const char *member, const char *fie
  * stores with USHER_LONG=1. */
 static bool whole(void)
 {
-    if (strcmp(under_test.name, "memory") == 0 && !share_slow())
+    if (strcmp(under_test.name, "memory") == 0 && !budget_slow())
         return true;
-    return share_long() && strcmp(under_test.name, "own") != 0;
+    return budget_long() && strcmp(under_test.name, "own") != 0;
 }
 
 static unsigned many(unsigned n)
 {
     /* that one searches all rows */
-    return strcmp(under_test.name, "own") == 0 || share_wrapped() ? n / 40 : n;
+    return strcmp(under_test.name, "own") == 0 || budget_wrapped() ? n / 40 : n;
 }
 
 /* ---- opening, fields --------------------------------------------------------------- */
@@ -1098,8 +1098,8 @@ TEST(no_speaker_is_ever_absent)
             (w.holder[1] > 0 && !w.in[w.holder[1] - 1]))
             continue;
         states++;
-        for (int command = share_wrapped() ? code % 5 : 0; command < 4 * 2 + 2 * 3 * 4 + 2;
-             command += share_wrapped() ? 5 : 1) {
+        for (int command = budget_wrapped() ? code % 5 : 0; command < 4 * 2 + 2 * 3 * 4 + 2;
+             command += budget_wrapped() ? 5 : 1) {
             int c = command;
 
             reach(f, &w);
@@ -1140,7 +1140,7 @@ TEST(no_speaker_is_ever_absent)
         }
     }
     assert_int_equal(states, 18);
-    assert_true(share_wrapped() || steps == 18 * 34);
+    assert_true(budget_wrapped() || steps == 18 * 34);
 }
 
 /* ---- following --------------------------------------------------------------------- */
@@ -3147,7 +3147,7 @@ TEST(stores_agree_on_whatever_comes)
 {
     struct fixture *f = *state;
     uint64_t seed = number_from("USHER_SEED", 20261121);
-    long steps = (long)share_of("USHER_STEPS", 100000) / 20;
+    long steps = (long)budget_of("USHER_STEPS", 100000) / 20;
     static struct log here, there;
     struct usher_watcher *a, *b;
     unsigned changed = 0;

@@ -2304,7 +2304,7 @@ TEST(random_commands_are_answered_alike)
 {
     struct fixture *f = *state;
     unsigned seed = (unsigned)number_from("USHER_SEED", 1);
-    long n = (long)share_of("USHER_STEPS", 6000);
+    long n = (long)budget_of("USHER_STEPS", 6000);
     long counts[USHER_NOMEM + 1] = { 0 };
 
     for (long i = 0; i < n; i++) {

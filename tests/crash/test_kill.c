@@ -39,7 +39,7 @@
 #define DEADLINE_MS 120000 /* of a machine that has much else to do */
 
 struct note {
-    char line[CHATTER_LINE];
+    char line[WORKLOAD_LINE];
     unsigned scope;
     enum usher_status status; /* once it is acknowledged */
     uint64_t version;
@@ -53,7 +53,7 @@ struct diary {
     /* For what comes next; survives lives. */
     uint64_t requests;
     int64_t now;
-    struct chatter known;
+    struct workload known;
 };
 
 /* What a round that fails leaves behind. */
@@ -75,21 +75,21 @@ static uint64_t seed_of_run(void)
 
 static int rounds(void)
 {
-    return (int)share_of("USHER_ROUNDS", 200);
+    return (int)budget_of("USHER_ROUNDS", 200);
 }
 
 /* ---- a life --------------------------------------------------------------------------- */
 
 static void note_make(struct diary *d, struct note *n, uint64_t *random)
 {
-    n->scope = chatter_below(random, CHATTER_SCOPES);
+    n->scope = workload_below(random, WORKLOAD_SCOPES);
     n->line[0] = '\0';
-    chatter_scopes[n->scope].line(n->line, &d->known, random);
-    if (chatter_below(random, 3) == 0)
-        d->now += chatter_below(random, 400);
-    chatter_put(n->line, " now=%" PRId64, d->now);
-    if (chatter_below(random, 6) == 0) /* now and then one that was there before */
-        chatter_put(n->line, " req=r%" PRIu64, d->requests += chatter_below(random, 8) != 0);
+    workload_scopes[n->scope].line(n->line, &d->known, random);
+    if (workload_below(random, 3) == 0)
+        d->now += workload_below(random, 400);
+    workload_put(n->line, " now=%" PRId64, d->now);
+    if (workload_below(random, 6) == 0) /* now and then one that was there before */
+        workload_put(n->line, " req=r%" PRIu64, d->requests += workload_below(random, 8) != 0);
 }
 
 /* The child: until it is killed, or its store is gone. */
@@ -108,7 +108,7 @@ static void live(const char *url, struct diary *d, uint64_t seed)
         struct line lines[BATCH];
         struct usher_operation commands[BATCH];
         struct usher_result replies[BATCH];
-        unsigned n = 1 + chatter_below(&random, BATCH);
+        unsigned n = 1 + workload_below(&random, BATCH);
 
         for (unsigned i = 0; i < n; i++) {
             note_make(d, &d->notes[done + i], &random);
@@ -121,7 +121,7 @@ static void live(const char *url, struct diary *d, uint64_t seed)
         for (unsigned i = 0; i < n; i++) {
             d->notes[done + i].status = replies[i].status;
             d->notes[done + i].version = replies[i].version;
-            chatter_learn(&d->known, &commands[i], &replies[i]);
+            workload_learn(&d->known, &commands[i], &replies[i]);
             usher_result_done(&replies[i]);
             line_done(&lines[i]);
         }
@@ -164,7 +164,8 @@ static void tell(struct usher_engine *e, const char *text, enum usher_status *re
 
 static void digest_of(struct usher_engine *e, unsigned scope, char digest[33])
 {
-    if (usher_digest(e, chatter_scopes[scope].noun, chatter_scopes[scope].name, digest) != USHER_OK)
+    if (usher_digest(e, workload_scopes[scope].noun, workload_scopes[scope].name, digest) !=
+        USHER_OK)
         fail_msg("digest: %s", usher_message());
 }
 
@@ -187,7 +188,7 @@ static void close_whole(struct usher_engine *e, unsigned scope, const char *at)
 
     for (unsigned i = 0; closing; i++) {
         (void)snprintf(text, sizeof text, "room %s %s %.*s", i == 0 ? "close" : "sweep",
-                       chatter_scopes[scope].name, (int)strcspn(at, " "), at);
+                       workload_scopes[scope].name, (int)strcspn(at, " "), at);
         line_read(&line, text);
         if (usher_operate(e, &line.c, &reply, 1) != USHER_OK || i == 10000)
             fail_msg("%s: %s", text, reply.message);
@@ -226,13 +227,13 @@ static void describe(const char *which, struct usher_engine *e, unsigned scope)
                                          [USHER_ROOM] = "snapshot",
                                          [USHER_SERIAL] = "show",
                                          [USHER_ID] = "show" };
-    enum usher_noun noun = chatter_scopes[scope].noun;
+    enum usher_noun noun = workload_scopes[scope].noun;
     char text[128], digest[33];
     struct usher_result reply;
     struct line line;
 
     (void)snprintf(text, sizeof text, "%s %s %s", usher_noun_word(noun), looks[noun],
-                   chatter_scopes[scope].name);
+                   workload_scopes[scope].name);
     line_read(&line, text);
     (void)usher_operate(e, &line.c, &reply, 1);
     print_error("%s: %s: %s, version %" PRIu64 ", epoch %" PRIx64, which, text,
@@ -271,7 +272,7 @@ static void settle(const char *url, struct usher_engine *twin, struct diary *d)
                      usher_status_word(n->status), n->version, usher_status_word(status), version);
     }
     now.at = "digests are compared";
-    for (unsigned k = 0; k < CHATTER_SCOPES; k++) {
+    for (unsigned k = 0; k < WORKLOAD_SCOPES; k++) {
         bool same = alike(e, twin, k);
 
         for (unsigned i = acknowledged; i < begun; i++) {
@@ -293,8 +294,8 @@ static void settle(const char *url, struct usher_engine *twin, struct diary *d)
                             d->notes[i].line);
         describe("the store", e, k);
         describe("the twin", twin, k);
-        fail_msg("%s %s is not as the dead had it", usher_noun_word(chatter_scopes[k].noun),
-                 chatter_scopes[k].name);
+        fail_msg("%s %s is not as the dead had it", usher_noun_word(workload_scopes[k].noun),
+                 workload_scopes[k].name);
     }
     now.at = "the store is checked and mended";
     /* the index of rooms is not atomic with them: an entry without a room may be left over */
@@ -315,10 +316,10 @@ static struct usher_engine *prepare(const char *url)
     enum usher_status status;
     uint64_t version;
 
-    for (unsigned i = 0; i < chatter_n_begin; i++) {
-        char line[CHATTER_LINE] = "";
+    for (unsigned i = 0; i < workload_n_begin; i++) {
+        char line[WORKLOAD_LINE] = "";
 
-        chatter_put(line, "%s now=%" PRId64, chatter_begin[i], CHATTER_T0);
+        workload_put(line, "%s now=%" PRId64, workload_begin[i], WORKLOAD_T0);
         tell(e, line, &status, &version);
         assert_int_equal(status, USHER_OK);
         tell(twin, line, &status, &version);
@@ -334,7 +335,7 @@ static struct diary *diary_new(void)
         mmap(NULL, sizeof(struct diary), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
     assert_true(d != MAP_FAILED);
-    d->now = CHATTER_T0;
+    d->now = WORKLOAD_T0;
     applied = not_applied = 0;
     return d;
 }
@@ -400,7 +401,7 @@ TEST(a_killed_program_leaves_sqlite_whole)
     for (int i = rounds(); i > 0; i--) {
         pid_t pid = child_new(url, d, next_random(&random), i);
 
-        if (wait_for(d, pid, chatter_below(&random, 40), next_random(&random) % 200000))
+        if (wait_for(d, pid, workload_below(&random, 40), next_random(&random) % 200000))
             kill_child(pid);
         settle(url, twin, d);
     }
@@ -427,7 +428,7 @@ TEST(a_killed_program_leaves_redis_whole)
     for (int i = (rounds() + 3) / 4; i > 0; i--) {
         pid_t pid = child_new(url, d, next_random(&random), i);
 
-        if (wait_for(d, pid, chatter_below(&random, 60), next_random(&random) % 200000))
+        if (wait_for(d, pid, workload_below(&random, 60), next_random(&random) % 200000))
             kill_child(pid);
         now.at = "the server goes on with what it was sent";
         assert_true(
@@ -470,7 +471,7 @@ TEST(a_killed_redis_comes_back_with_all_it_acknowledged)
         if (i % 100 == 0)
             forget_old_writes();
         pid = child_new(url, d, next_random(&random), i);
-        lives = wait_for(d, pid, chatter_below(&random, 60), next_random(&random) % 200000);
+        lives = wait_for(d, pid, workload_below(&random, 60), next_random(&random) % 200000);
         now.at = "the server is killed";
         assert_int_equal(redis_server_kill(server, SIGKILL), 0);
         if (lives)

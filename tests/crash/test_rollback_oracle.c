@@ -77,7 +77,7 @@ struct world {
     } while (0)
 
 #ifdef USHER_WITH_REDIS
-static struct cable cable;
+static struct net_cut cable;
 #endif
 
 /* What client @i does is done where it is. */
@@ -85,7 +85,7 @@ static void be_at(const struct world *w, unsigned i)
 {
 #ifdef USHER_WITH_REDIS
     if (w->apart)
-        cable_enter(&cable, i < CLIENTS / 2 ? 0 : 1);
+        net_cut_enter(&cable, i < CLIENTS / 2 ? 0 : 1);
 #else
     (void)w;
     (void)i;
@@ -461,7 +461,7 @@ static uint64_t rounds(const char *what, void (*one)(struct world *), bool loses
     static struct world w;
     uint64_t seed = number_from("USHER_SEED", 20261122), lost = 0, kept = 0, back = 0;
     /* what all of check-long gets is meant for rounds that take no seconds */
-    uint64_t n = share_long() ? 200 : share_of("USHER_ROUNDS", 3);
+    uint64_t n = budget_long() ? 200 : budget_of("USHER_ROUNDS", 3);
 
     for (uint64_t i = 0; i < n; i++) {
         memset(&w, 0, sizeof w);
@@ -844,7 +844,7 @@ static void cut_off(struct world *w)
     struct redis_server *node[MASTERS + 1], *master, *heir;
 
     for (int i = 0; i < MASTERS + 1; i++) {
-        options.address = cable_address[i > 0];
+        options.address = net_cut_address[i > 0];
         options.netns = cable.end[i > 0];
         node[i] = redis_server_start(&options);
     }
@@ -853,7 +853,7 @@ static void cut_off(struct world *w)
     master = cluster->node[0];
     heir = cluster->node[MASTERS];
 
-    assert_true(cable_pull(&cable));
+    assert_true(net_cut_pull(&cable));
     assert_true(redis_do_ok(heir, "CONFIG", "SET", "cluster-replica-no-failover", "no", NULL));
     w->last = 1;
     w->may_go = true;
@@ -876,7 +876,7 @@ static void cut_off(struct world *w)
     }
     play(w, 24, w->n);
 
-    assert_true(cable_plug(&cable));
+    assert_true(net_cut_plug(&cable));
     assert_true(redis_server_wait_info(master, "replication", "role:slave", 60000));
     assert_true(redis_server_wait_info(master, "replication", "master_link_status:up", 60000));
     serve(w, master);
@@ -892,16 +892,16 @@ static void cut_off(struct world *w)
     (void)cluster_end(NULL);
 }
 
-static int cable_end(void **state)
+static int net_cut_end(void **state)
 {
     (void)cluster_end(state);
-    cable_done(&cable);
+    net_cut_done(&cable);
     return 0;
 }
 
-TEST_WITH(a_master_is_cut_off, NULL, cable_end)
+TEST_WITH(a_master_is_cut_off, NULL, net_cut_end)
 {
-    cable_lay_or_skip(&cable);
+    net_cut_lay_or_skip(&cable);
     assert_true(rounds("a master is cut off", cut_off, true) > 0);
 }
 
@@ -978,7 +978,7 @@ ROUNDS_OF(a_restart_with_everything, restart, "a restart with everything", false
 #ifdef USHER_WITH_REDIS
 static int program_begin(void)
 {
-    cable_prepare();
+    net_cut_prepare();
     return 0;
 }
 

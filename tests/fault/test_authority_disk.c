@@ -146,7 +146,7 @@ TEST(any_call_of_the_authoritys_file_system_may_fail)
             unsigned n = 1;
 
             while (with_failure(urls[i], n, for_ever != 0))
-                n += share_slow() ? 11 : 1;
+                n += budget_slow() ? 11 : 1;
             print_message("%u calls\n", n - 1);
             assert_true(n > 50);
         }

@@ -324,7 +324,7 @@ static void store_use(const char *url)
 
 static void rounds_begin(uint64_t *ret_first, uint64_t *ret_n)
 {
-    *ret_n = share_of("USHER_ROUNDS", 120);
+    *ret_n = budget_of("USHER_ROUNDS", 120);
     *ret_first = number_from("USHER_SEED", (uint64_t)time(NULL));
     print_message("seeds %" PRIu64 " to %" PRIu64 "\n", *ret_first, *ret_first + *ret_n - 1);
 }

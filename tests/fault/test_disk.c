@@ -40,7 +40,7 @@ static struct usher_engine *open_store(void)
 /* Or a share of it? */
 static bool wholly(const struct script *s)
 {
-    return s->noun == USHER_NUMBER || getenv("USHER_PATTERNS") != NULL || share_long();
+    return s->noun == USHER_NUMBER || getenv("USHER_PATTERNS") != NULL || budget_long();
 }
 
 /* Up to which line the script goes on when something has failed and @done of them are done. */
@@ -144,9 +144,9 @@ static bool with_failure(const struct script *s, unsigned n, bool for_ever)
 /* One call in so many fails. */
 static unsigned step_of(const struct script *s)
 {
-    if (share_long())
+    if (budget_long())
         return 1;
-    if (share_slow())
+    if (budget_slow())
         return wholly(s) ? 3 : 13;
     return wholly(s) ? 1 : 3;
 }
@@ -220,7 +220,7 @@ TEST(power_may_fail_at_any_write)
                 for (uint64_t seed = 1; seed <= (k >= 2 ? seeds : 1); seed++)
                     fired |= with_crash(&scripts[j], n, losses[k], n * 1000 + seed);
             }
-            n += share_slow() ? 3 : 1; /* the losses in turn all the same */
+            n += budget_slow() ? 3 : 1; /* the losses in turn all the same */
         } while (fired);
         print_message("%s: some %u writes\n", scripts[j].scope, n - 2);
         assert_true(n > 20);

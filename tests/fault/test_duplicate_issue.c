@@ -4,7 +4,7 @@
  * it can be noticed; the journal tells it, where it cannot; and what is right is told by nobody.
  * S17 of the specification.
  *
- * Stores: own (fickle, in memory), SQLite, Redis.  Authorities: SQLite, and the one of tests/lib.
+ * Stores: own (rollback, in memory), SQLite, Redis.  Authorities: SQLite, and the one of tests/lib.
  */
 #include "lib/test.h"
 
@@ -46,7 +46,7 @@ struct world {
     struct usher_options opt;
     struct usher_authority *own; /* instead of the file */
     struct logged logged;
-    struct fickle_copy *copy;
+    struct rollback_copy *copy;
     uint64_t which;
     int64_t now;
 };
@@ -86,7 +86,7 @@ static void world_open(struct world *w, const char *name, struct usher_authority
     w->name = name;
     w->now = MORNING;
     w->opt = (struct usher_options)USHER_OPTIONS_INIT;
-    w->opt.drivers = &fickle_driver;
+    w->opt.drivers = &rollback_driver;
     w->opt.clock_given = true;
     w->opt.timeout_ms = PATIENCE_MS; /* a loaded machine is no fault */
     w->opt.now_ms = now_of;
@@ -106,22 +106,22 @@ static void world_open(struct world *w, const char *name, struct usher_authority
     } else if (strcmp(name, "sqlite") == 0) {
         (void)snprintf(w->url, sizeof w->url, "sqlite:%s%s", w->path, with);
     } else {
-        (void)snprintf(w->url, sizeof w->url, "fickle:%s", with);
+        (void)snprintf(w->url, sizeof w->url, "rollback:%s", with);
     }
     w->e = engine_of(w);
-    if (strcmp(name, "fickle") == 0) {
-        struct fickle_copy *copy = fickle_copy();
+    if (strcmp(name, "rollback") == 0) {
+        struct rollback_copy *copy = rollback_copy();
 
         w->which = 100;
-        fickle_be(copy, w->which);
-        fickle_free(copy);
+        rollback_become(copy, w->which);
+        rollback_free(copy);
     }
 }
 
 static void world_close(struct world *w)
 {
     usher_close(w->e);
-    fickle_free(w->copy);
+    rollback_free(w->copy);
     (void)pthread_mutex_destroy(&w->logged.lock);
 }
 
@@ -150,8 +150,8 @@ static void back_up(struct world *w)
         file(w, "cp", "", ".old");
         w->e = engine_of(w);
     } else {
-        fickle_free(w->copy);
-        w->copy = fickle_copy();
+        rollback_free(w->copy);
+        w->copy = rollback_copy();
         assert_non_null(w->copy);
     }
 }
@@ -175,7 +175,7 @@ static void put_back(struct world *w, bool unseen)
             file(w, "mv", ".new", "");
         w->e = engine_of(w);
     } else {
-        fickle_be(w->copy, unseen ? w->which : ++w->which);
+        rollback_become(w->copy, unseen ? w->which : ++w->which);
     }
 }
 
@@ -254,7 +254,7 @@ static void all_is_well(struct world *w)
         fail_msg("%s: %s", w->name, w->logged.line);
 }
 
-static const char *const stores[] = { "fickle", "sqlite", "redis" };
+static const char *const stores[] = { "rollback", "sqlite", "redis" };
 #define EACH_STORE(name)                                                             \
     for (size_t name##_i = 0; name##_i < sizeof stores / sizeof *stores; name##_i++) \
         for (const char *name = stores[name##_i]; name != NULL; name = NULL)
@@ -311,10 +311,10 @@ TEST(what_a_store_repeats_is_told)
         {
             struct world w;
             struct lines lines;
-            struct notary n;
+            struct fake_authority n;
             uint64_t token;
 
-            notary_init(&n);
+            fake_authority_init(&n);
             world_open(&w, name, own ? &n.base : NULL);
             must(&w, USHER_OK, "serial rule q prefix=Q");
             must(&w, USHER_OK, "serial rule g prefix=G mode=gapfree");
@@ -348,7 +348,7 @@ TEST(what_a_store_repeats_is_told)
                     64) != 0)
                 fail_msg("%s: %s", name, lines.line[0]);
             world_close(&w);
-            notary_done(&n);
+            fake_authority_done(&n);
         }
     }
 }
@@ -372,11 +372,11 @@ TEST(what_is_right_is_silent)
         EACH_STORE(name)
         {
             struct world w;
-            struct notary n;
+            struct fake_authority n;
             struct seen seen = { 0, 0 };
             uint64_t token, old;
 
-            notary_init(&n);
+            fake_authority_init(&n);
             world_open(&w, name, own ? &n.base : NULL);
             w.now = MORNING + DAY / 2 + DAY / 12 - 600000; /* ten minutes to midnight */
             must(&w, USHER_OK, "serial rule d date=%Y%m%d- reset=day");
@@ -402,7 +402,7 @@ TEST(what_is_right_is_silent)
 
                 w.opt.journal = false;
                 w.opt.authority = NULL;
-                if (strcmp(name, "fickle") != 0) {
+                if (strcmp(name, "rollback") != 0) {
                     char *with = strchr(w.url, '?');
 
                     if (with != NULL)
@@ -429,8 +429,8 @@ TEST(what_is_right_is_silent)
             if (own) { /* away: by hand, and paid when it is back */
                 atomic_store(&n.answer, USHER_UNAVAILABLE);
                 usher_close(w.e);
-                w.opt.timeout_ms = share_slow() ? 2000 : 500; /* all of it is waited for */
-                if (strcmp(name, "fickle") != 0) {
+                w.opt.timeout_ms = budget_slow() ? 2000 : 500; /* all of it is waited for */
+                if (strcmp(name, "rollback") != 0) {
                     w.e = engine_of(&w);
                     must(&w, USHER_OK, "serial setmax d 2000");
                     assert_true(issue(&w, "serial take d n=1500", NULL) > 101);
@@ -449,7 +449,7 @@ TEST(what_is_right_is_silent)
                 w.e = NULL;
             }
             world_close(&w);
-            notary_done(&n);
+            fake_authority_done(&n);
         }
 }
 
@@ -656,9 +656,9 @@ TEST(a_journal_tells_an_issue_from_its_repeat)
         { RETURN, 0, 604, 1, 3, 981, 1020, 0, false, true, false },
         { CONFIRM, 0, 604, 1, 2, 74, 1010, 0, false, true, true },
     };
-    struct notary n;
+    struct fake_authority n;
 
-    notary_init(&n);
+    fake_authority_init(&n);
     for (int own = 0; own < 2; own++) {
         struct usher_authority *a = own ? &n.base : file_authority();
         int twice = 0;
@@ -684,7 +684,7 @@ TEST(a_journal_tells_an_issue_from_its_repeat)
         }
         usher_authority_close(a);
     }
-    notary_done(&n);
+    fake_authority_done(&n);
 }
 
 /* Instructions of SQLite's statements, of the whole program. */
@@ -739,9 +739,9 @@ TEST(an_end_that_is_late_makes_a_reserve_right)
         { RETURN, 0, 2, 1, 1, 23, 110, 0, false, true, false }, /* of the second one, first */
         { RETURN, 0, 2, 1, 1, 21, 110, 0, false, true, false },
     };
-    struct notary n;
+    struct fake_authority n;
 
-    notary_init(&n);
+    fake_authority_init(&n);
     for (int own = 0; own < 2; own++) {
         struct usher_authority *a = own ? &n.base : file_authority();
 
@@ -755,23 +755,23 @@ TEST(an_end_that_is_late_makes_a_reserve_right)
         }
         usher_authority_close(a);
     }
-    notary_done(&n);
+    fake_authority_done(&n);
 }
 
 /* The one with indexes, and the one that looks at each number. */
 TEST(both_journals_say_the_same)
 {
-    uint64_t seed = number_from("USHER_SEED", share_long() ? (uint64_t)time(NULL) : 5);
-    unsigned rounds = share_long() ? 400 : 20, twice = 0;
+    uint64_t seed = number_from("USHER_SEED", budget_long() ? (uint64_t)time(NULL) : 5);
+    unsigned rounds = budget_long() ? 400 : 20, twice = 0;
     unsigned dice = (unsigned)seed;
 
     print_message("USHER_SEED=%" PRIu64 "\n", seed);
     for (unsigned round = 0; round < rounds; round++) {
         struct usher_authority *a = file_authority();
-        struct notary n;
+        struct fake_authority n;
 
-        notary_init(&n);
-        for (unsigned i = 0; i < NOTARY_EVENTS; i++) {
+        fake_authority_init(&n);
+        for (unsigned i = 0; i < FAKE_AUTHORITY_EVENTS; i++) {
             static const enum usher_verb verbs[] = { RESERVE, RETURN, CONFIRM, VOID, EXPIRE };
             /* a rule is of one mode; a fifth of its numbers are small, and meet again */
             bool gapfree = round % 2 == 0;
@@ -803,7 +803,7 @@ TEST(both_journals_say_the_same)
         }
         assert_int_equal(twice_of(a), twice_of(&n.base));
         usher_authority_close(a);
-        notary_done(&n);
+        fake_authority_done(&n);
     }
     assert_true(twice > rounds);
 }
@@ -819,14 +819,14 @@ TEST(an_owner_gets_another_number_after_a_loss)
         EACH_STORE(name)
         {
             struct world w;
-            struct notary n;
+            struct fake_authority n;
             struct lines lines;
             struct seen seen = { 0, 0 };
             struct usher_result r;
             uint64_t first, second, third;
             char line[100];
 
-            notary_init(&n);
+            fake_authority_init(&n);
             world_open(&w, name, own ? &n.base : NULL);
             must(&w, USHER_OK, "serial rule g prefix=G mode=gapfree lease=60000");
             assert_int_equal(issue(&w, "serial reserve g owner=server1", &first), 1);
@@ -857,7 +857,7 @@ TEST(an_owner_gets_another_number_after_a_loss)
             assert_int_equal(seen.twice, 1);
             assert_int_equal(faults(&w, &lines), 1);
             world_close(&w);
-            notary_done(&n);
+            fake_authority_done(&n);
         }
 }
 
@@ -952,7 +952,7 @@ TEST(a_check_compares_what_is_kept)
         must(&w, USHER_OK, "id next i");
         assert_int_equal(faults(&w, &lines), 0);
         assert_int_equal(lines.n, 0);
-        if (strcmp(name, "fickle") != 0) { /* changed by an engine that does not ask */
+        if (strcmp(name, "rollback") != 0) { /* changed by an engine that does not ask */
             without = w;
             *strchr(without.url, '?') = '\0';
             without.opt.journal = false;
@@ -1012,9 +1012,9 @@ TEST(what_a_store_has_lost_is_told_and_no_fault)
         {
             struct world w;
             struct lines lines;
-            struct notary n;
+            struct fake_authority n;
 
-            notary_init(&n);
+            fake_authority_init(&n);
             world_open(&w, name, own ? &n.base : NULL);
             back_up(&w);
             must(&w, USHER_OK, "serial rule q prefix=Q");
@@ -1033,6 +1033,6 @@ TEST(what_a_store_has_lost_is_told_and_no_fault)
             assert_int_equal(faults(&w, &lines), 0);
             assert_int_equal(lines.n, 0);
             world_close(&w);
-            notary_done(&n);
+            fake_authority_done(&n);
         }
 }

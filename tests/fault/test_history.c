@@ -56,7 +56,7 @@ struct event {
     _Atomic int done; /* UNUSED … */
     bool changer;     /* made its version */
     bool again;       /* may be sent again though it may have been applied */
-    char line[CHATTER_LINE];
+    char line[WORKLOAD_LINE];
     char answer[ANSWER];
     enum usher_status status;
     enum usher_verb verb;
@@ -68,8 +68,8 @@ struct event {
 struct history {
     _Atomic int64_t clock;
     size_t each; /* events of one client, those of client i from i * each on */
-    const struct chatter_scope *scope;
-    struct chatter known[CLIENTS];
+    const struct workload_scope *scope;
+    struct workload known[CLIENTS];
     struct event events[];
 };
 
@@ -91,22 +91,22 @@ struct client {
     bool failed;
 };
 
-static void event_make(struct history *h, struct event *e, const struct chatter *known,
+static void event_make(struct history *h, struct event *e, const struct workload *known,
                        uint64_t *random)
 {
     bool ticks = h->scope->noun == USHER_NUMBER || h->scope->noun == USHER_QUEUE;
 
     e->line[0] = '\0';
-    if (ticks && chatter_below(random, 12) == 0) {
-        chatter_put(e->line, "%s sweep %s now=%" PRId64, usher_noun_word(h->scope->noun),
-                    h->scope->name, atomic_fetch_add(&h->clock, 40) + 40);
+    if (ticks && workload_below(random, 12) == 0) {
+        workload_put(e->line, "%s sweep %s now=%" PRId64, usher_noun_word(h->scope->noun),
+                     h->scope->name, atomic_fetch_add(&h->clock, 40) + 40);
         return;
     }
     do { /* a scope that is closed would begin at version 1 again */
         e->line[0] = '\0';
         h->scope->line(e->line, known, random);
     } while (strstr(e->line, " close ") != NULL);
-    chatter_put(e->line, " now=%" PRId64, CHATTER_T0);
+    workload_put(e->line, " now=%" PRId64, WORKLOAD_T0);
 }
 
 /* The answer as it is kept, but for why something is refused, which models do not say.  Heartbeats
@@ -150,7 +150,7 @@ static bool same_answer(const char *told, const char *should)
 }
 
 /* False: the store failed. */
-static bool event_execute(struct usher_engine *engine, struct event *e, struct chatter *known)
+static bool event_execute(struct usher_engine *engine, struct event *e, struct workload *known)
 {
     struct line line;
     struct usher_result reply;
@@ -169,7 +169,7 @@ static bool event_execute(struct usher_engine *engine, struct event *e, struct c
     keep_answer(e->answer, &line.c, &reply);
     e->status = reply.status;
     e->version = reply.version;
-    chatter_learn(known, &line.c, &reply);
+    workload_learn(known, &line.c, &reply);
     usher_result_done(&reply);
     line_done(&line);
     atomic_store(&e->done, ENDED);
@@ -502,7 +502,7 @@ static void replay(struct history *h, size_t n, const char *const *first, size_t
 
 static size_t operations(size_t usual)
 {
-    return (size_t)share_of("USHER_OPS", usual);
+    return (size_t)budget_of("USHER_OPS", usual);
 }
 
 static uint64_t seed_of_run(void)
@@ -521,7 +521,7 @@ struct plan {
     /* And start it again; when it was gone for sure.  NULL: clients are killed. */
     bool (*kill_server)(int64_t *ret_gone_ns);
     /* Where versions jumped, oldest first, for it was another one then; how often. */
-    unsigned (*gaps)(const struct chatter_scope *scope, struct usher_gap gaps[USHER_GAPS]);
+    unsigned (*gaps)(const struct workload_scope *scope, struct usher_gap gaps[USHER_GAPS]);
 };
 
 /* Versions in @text, and what is named by one, as if none had jumped, as models have them.  Those
@@ -602,7 +602,7 @@ static unsigned run_processes(struct history *h, const char *url, const struct p
         children[i] = process_new(h, url, i, clients, seed + 1000 * (uint64_t)i);
     while (n_kills < plan->kills) {
         size_t n = h->each * CLIENTS, until = n * (n_kills + 1) / (plan->kills + 1);
-        unsigned who = chatter_below(&random, plan->processes);
+        unsigned who = workload_below(&random, plan->processes);
         int64_t end = clock_ns() + PATIENT * INT64_C(1000000);
 
         while (progress(h, n) < until) {
@@ -634,7 +634,7 @@ static unsigned run_processes(struct history *h, const char *url, const struct p
 }
 
 /* Is @line, "NOUN VERB NAME …", of @scope? */
-static bool is_of(const struct chatter_scope *scope, const char *line)
+static bool is_of(const struct workload_scope *scope, const char *line)
 {
     const char *noun = usher_noun_word(scope->noun), *name = strchr(line, ' ');
     size_t n = strlen(scope->name);
@@ -652,7 +652,7 @@ static const char *const last_looks[] = {
 };
 #define LOOKS (sizeof last_looks / sizeof *last_looks)
 
-static void one_history(const struct plan *plan, const struct chatter_scope *scope, uint64_t seed,
+static void one_history(const struct plan *plan, const struct workload_scope *scope, uint64_t seed,
                         size_t commands)
 {
     size_t each = commands / CLIENTS, n = each * CLIENTS;
@@ -660,7 +660,7 @@ static void one_history(const struct plan *plan, const struct chatter_scope *sco
     struct history *h = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     struct usher_options options = USHER_OPTIONS_INIT;
     struct usher_engine *engine;
-    char url[1200], lines[16][CHATTER_LINE];
+    char url[1200], lines[16][WORKLOAD_LINE];
     const char *first[16];
     size_t n_first = 0;
     struct interval kills[KILLS_MAX] = { { 0, 0 } }; /* of the server */
@@ -669,25 +669,25 @@ static void one_history(const struct plan *plan, const struct chatter_scope *sco
     assert_true(h != MAP_FAILED);
     h->each = each;
     h->scope = scope;
-    atomic_store(&h->clock, CHATTER_T0);
+    atomic_store(&h->clock, WORKLOAD_T0);
     assert_true(plan->fresh(url, sizeof url));
     options.clock_given = true; /* versions begin at 1, as in the model */
     if (usher_open(url, &options, &engine) != USHER_OK)
         fail_msg("%s", usher_message());
-    for (unsigned i = 0; i < chatter_n_begin; i++) {
+    for (unsigned i = 0; i < workload_n_begin; i++) {
         struct event e;
-        struct chatter known;
+        struct workload known;
 
         lines[n_first][0] = '\0';
-        chatter_put(lines[n_first], "%s now=%" PRId64, chatter_begin[i], CHATTER_T0);
+        workload_put(lines[n_first], "%s now=%" PRId64, workload_begin[i], WORKLOAD_T0);
         /* Who is away would come back by a heartbeat; and one that nobody was told of is no
          * version that is missing, yet somebody lives on.  The end of a refusal makes no version,
          * either, so with kills none ends. */
         if (strstr(lines[n_first], " desk ") != NULL)
-            (void)snprintf(lines[n_first], CHATTER_LINE,
+            (void)snprintf(lines[n_first], WORKLOAD_LINE,
                            "queue set desk ttl=%d again=%d history=20 now=%" PRId64,
                            plan->kills > 0 ? 0 : 4000, plan->kills > 0 ? 3600000 : 1000,
-                           CHATTER_T0);
+                           WORKLOAD_T0);
         memset(&e, 0, sizeof e);
         memcpy(e.line, lines[n_first], sizeof e.line);
         assert_true(event_execute(engine, &e, &known));
@@ -705,11 +705,11 @@ static void one_history(const struct plan *plan, const struct chatter_scope *sco
     }
     for (size_t i = 0; i < LOOKS; i++) {
         struct event *e = &h->events[n];
-        struct chatter known;
+        struct workload known;
 
         if (!is_of(scope, last_looks[i]))
             continue;
-        (void)snprintf(e->line, sizeof e->line, "%s now=%" PRId64, last_looks[i], CHATTER_T0);
+        (void)snprintf(e->line, sizeof e->line, "%s now=%" PRId64, last_looks[i], WORKLOAD_T0);
         assert_true(event_execute(engine, e, &known));
         n++;
     }
@@ -724,10 +724,10 @@ static void one_history(const struct plan *plan, const struct chatter_scope *sco
 static void histories(const struct plan *plan, size_t commands)
 {
     uint64_t seed = seed_of_run();
-    size_t all = operations(commands) / (plan->kills > 0 ? MODELLED : CHATTER_SCOPES);
+    size_t all = operations(commands) / (plan->kills > 0 ? MODELLED : WORKLOAD_SCOPES);
 
-    for (unsigned k = 0; k < CHATTER_SCOPES; k++) {
-        const struct chatter_scope *scope = &chatter_scopes[k];
+    for (unsigned k = 0; k < WORKLOAD_SCOPES; k++) {
+        const struct workload_scope *scope = &workload_scopes[k];
 
         if (plan->kills > 0 && scope->noun != USHER_NUMBER && scope->noun != USHER_QUEUE)
             continue;
@@ -793,7 +793,7 @@ static bool redis_killed(int64_t *ret_gone_ns)
     return killed && redis_server_restart(server);
 }
 
-static unsigned redis_gaps(const struct chatter_scope *scope, struct usher_gap gaps[USHER_GAPS])
+static unsigned redis_gaps(const struct workload_scope *scope, struct usher_gap gaps[USHER_GAPS])
 {
     char key[128];
     redisReply *reply;

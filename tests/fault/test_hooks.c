@@ -78,7 +78,7 @@ static const char *const hook_texts[] = {
 
 static bool own_fresh(char url[STORE_URL_MAX])
 {
-    (void)snprintf(url, STORE_URL_MAX, "fickle:");
+    (void)snprintf(url, STORE_URL_MAX, "rollback:");
     return true;
 }
 
@@ -121,7 +121,7 @@ struct world {
     uint32_t on; /* bits of HOOK() */
     uint64_t seed;
     const struct test_store *store;
-    struct babble *b;
+    struct random_commands *b;
     struct rng rng;
     struct hooks hooks;
     struct usher_options opt;
@@ -131,10 +131,10 @@ struct world {
     struct usher_engine *e, *second;
     struct usher_watcher *all, *one, *nests, *of_second;
     struct usher_extension *extension;
-    struct usher_replica *replicas[BABBLE_SCOPES];
+    struct usher_replica *replicas[RANDOM_SCOPES];
     int64_t clock;
-    struct babble_ear ear;
-    struct heard_of heard[NOUNS][BABBLE_SCOPES];
+    struct random_listener ear;
+    struct heard_of heard[NOUNS][RANDOM_SCOPES];
     unsigned nested;
     unsigned long told, opened, commands; /* opened: rooms, by the first engine */
     bool dense;                           /* what is heard must be */
@@ -171,7 +171,7 @@ static void given(struct world *w, const struct usher_operation *c, const struct
 }
 
 /* Commands of @n, on @e. */
-static void give(struct world *w, struct usher_engine *e, struct babbled *list, size_t n)
+static void give(struct world *w, struct usher_engine *e, struct random_command *list, size_t n)
 {
     static struct usher_operation commands[BATCH_MAX];
     static struct usher_result replies[BATCH_MAX];
@@ -183,16 +183,16 @@ static void give(struct world *w, struct usher_engine *e, struct babbled *list, 
         n = 1;
     busy = true;
     if (nested) {
-        babble_resolve(&list[0], &w->ear);
+        random_resolve(&list[0], &w->ear);
         assert_int_not_equal(usher_operate(e, &list[0].c, &one, 1), USHER_INVALID);
-        babble_listen(&w->ear, &list[0].c, &one);
+        random_listen(&w->ear, &list[0].c, &one);
         w->hooks.read += hooks_read_reply(&list[0].c, &one);
         usher_result_done(&one);
         w->commands += list[0].c.verb >> 8 != USHER_ROOMS;
         return;
     }
     for (size_t i = 0; i < n; i++) {
-        babble_resolve(&list[i], &w->ear);
+        random_resolve(&list[i], &w->ear);
         commands[i] = list[i].c;
         if (getenv("USHER_VERBOSE") != NULL) {
             gen_print(stderr, &commands[i]);
@@ -202,8 +202,8 @@ static void give(struct world *w, struct usher_engine *e, struct babbled *list, 
     if (usher_operate(e, commands, replies, n) == USHER_INVALID)
         fail_msg("usher_operate: %s", usher_message());
     for (size_t i = 0; i < n; i++) {
-        babble_listen(&w->ear, &commands[i], &replies[i]);
-        babble_learn(w->b, &commands[i], &replies[i]);
+        random_listen(&w->ear, &commands[i], &replies[i]);
+        random_learn(w->b, &commands[i], &replies[i]);
         given(w, &commands[i], &replies[i]);
         w->hooks.read += hooks_read_reply(&commands[i], &replies[i]);
         w->opened +=
@@ -226,14 +226,14 @@ static void hear(void *payload, const struct usher_notice *n)
 
     w->told++;
     w->hooks.read += hooks_read_notice(n);
-    for (unsigned i = 0; i < BABBLE_SCOPES; i++) {
+    for (unsigned i = 0; i < RANDOM_SCOPES; i++) {
         struct heard_of *h = &w->heard[n->noun][i];
 
-        if (n->scope.size != strlen(babble_scope(n->noun, i)) ||
-            memcmp(n->scope.data, babble_scope(n->noun, i), n->scope.size) != 0)
+        if (n->scope.size != strlen(random_scope(n->noun, i)) ||
+            memcmp(n->scope.data, random_scope(n->noun, i), n->scope.size) != 0)
             continue;
         if (getenv("USHER_VERBOSE") != NULL)
-            (void)fprintf(stderr, "  %s %016" PRIx64 " %" PRIu64 " %s\n", babble_scope(n->noun, i),
+            (void)fprintf(stderr, "  %s %016" PRIx64 " %" PRIu64 " %s\n", random_scope(n->noun, i),
                           n->epoch, n->version, usher_verb_word(n->verb));
         if (n->verb == USHER_NOTICE_LOST && h->epoch == n->epoch) {
             /* no change, and told behind those of its batch: of a version that was told of */
@@ -241,7 +241,7 @@ static void hear(void *payload, const struct usher_notice *n)
                 (void)snprintf(w->bad, sizeof w->bad,
                                "%s: up to version %" PRIu64 " nothing is lost, and %" PRIu64
                                " is the last one told",
-                               babble_scope(n->noun, i), n->version, h->version);
+                               random_scope(n->noun, i), n->version, h->version);
             if (n->noun == USHER_ROOM && w->replicas[i] != NULL)
                 (void)usher_replica_notice(w->replicas[i], n);
             continue;
@@ -250,7 +250,7 @@ static void hear(void *payload, const struct usher_notice *n)
             (void)snprintf(w->bad, sizeof w->bad,
                            "%s: `%s` of version %" PRIu64 " is told behind %" PRIu64
                            ", and follows on %" PRIu64,
-                           babble_scope(n->noun, i), usher_verb_word(n->verb), n->version,
+                           random_scope(n->noun, i), usher_verb_word(n->verb), n->version,
                            h->version, n->before);
         h->epoch = n->epoch;
         h->version = n->version;
@@ -263,14 +263,14 @@ static void hear(void *payload, const struct usher_notice *n)
 static void hear_and_command(void *payload, const struct usher_notice *n)
 {
     struct world *w = payload;
-    static struct babbled c;
+    static struct random_command c;
 
     w->hooks.read += hooks_read_notice(n);
     if (w->nested >= 200)
         return;
     w->nested++;
     if (rng_chance(&w->rng, 20)) {
-        babble_next(w->b, &c);
+        random_next(w->b, &c);
         give(w, w->e, &c, 1);
     }
     if (rng_chance(&w->rng, 10) && w->nests != NULL) {
@@ -344,22 +344,22 @@ static void watch(struct world *w, struct usher_engine *e, const char *scope, us
 static void world_open(struct world *w, const struct test_store *store, uint32_t on, uint64_t seed,
                        unsigned nouns)
 {
-    struct babble_options babble = { .seed = seed, .nouns = nouns, .wrong = 3, .extremes = 2 };
+    struct random_options source = { .seed = seed, .nouns = nouns, .wrong = 3, .extremes = 2 };
 
     memset(w, 0, sizeof *w);
     w->on = on;
     w->seed = seed;
     w->store = store;
     rng_seed(&w->rng, ~seed);
-    babble.requests = is_on(w, HOOK(REQUESTS)) ? 60 : 0;
-    babble.presence = is_on(w, HOOK(PRESENCE));
-    babble.least = is_on(w, HOOK(LEAST));
-    babble.authority = is_on(w, HOOK(AUTHORITY) | HOOK(JOURNAL));
-    babble.timeless = is_on(w, HOOK(CLOCK));
-    w->b = babble_open(&babble);
-    w->clock = babble_now(w->b);
+    source.requests = is_on(w, HOOK(REQUESTS)) ? 60 : 0;
+    source.presence = is_on(w, HOOK(PRESENCE));
+    source.least = is_on(w, HOOK(LEAST));
+    source.authority = is_on(w, HOOK(AUTHORITY) | HOOK(JOURNAL));
+    source.timeless = is_on(w, HOOK(CLOCK));
+    w->b = random_open(&source);
+    w->clock = random_now(w->b);
     w->opt = (struct usher_options)USHER_OPTIONS_INIT;
-    w->opt.drivers = &fickle_driver;
+    w->opt.drivers = &rollback_driver;
     w->opt.clock_given = true;
     w->opt.payload = &w->hooks;
     if (is_on(w, HOOK(ALLOC) | HOOK(ALLOC_FAILS)))
@@ -395,8 +395,8 @@ static void world_open(struct world *w, const struct test_store *store, uint32_t
     if (is_on(w, HOOK(EXTENSION)) &&
         usher_room_extend(w->e, "wb", extension_told, w, &w->extension) != USHER_OK)
         w->extension = NULL;
-    for (unsigned i = 0; i < BABBLE_SCOPES && is_on(w, HOOK(REPLICA)); i++)
-        if (usher_replica_open(babble_scope(USHER_ROOM, i), w->opt.alloc, &w->replicas[i]) !=
+    for (unsigned i = 0; i < RANDOM_SCOPES && is_on(w, HOOK(REPLICA)); i++)
+        if (usher_replica_open(random_scope(USHER_ROOM, i), w->opt.alloc, &w->replicas[i]) !=
             USHER_OK)
             w->replicas[i] = NULL;
 }
@@ -421,7 +421,7 @@ static void others(struct world *w)
 {
     struct usher_engine *e = w->second != NULL && rng_chance(&w->rng, 40) ? w->second : w->e;
     enum usher_noun noun = (enum usher_noun)(1 + rng_below(&w->rng, NOUNS - 2));
-    const char *scope = babble_scope(noun, (unsigned)rng_below(&w->rng, BABBLE_SCOPES));
+    const char *scope = random_scope(noun, (unsigned)rng_below(&w->rng, RANDOM_SCOPES));
     struct usher_result r;
     char digest[33];
     uint64_t epoch, version;
@@ -429,7 +429,7 @@ static void others(struct world *w)
     switch (rng_below(&w->rng, 9)) {
     case 0:
         (void)usher__room_patrol(e, rng_chance(&w->rng, 50) ? "ann" : "bob", is_on(w, HOOK(LEAST)),
-                                 1000, 500, babble_now(w->b), &r);
+                                 1000, 500, random_now(w->b), &r);
         break;
     case 1:
         (void)usher__room_list(e, NULL, 0, is_on(w, HOOK(LEAST)), -1, &r);
@@ -438,28 +438,28 @@ static void others(struct world *w)
         (void)usher_digest(e, noun, scope, digest);
         return;
     case 3:
-        (void)usher_room_digest(e, babble_scope(USHER_ROOM, 0), &epoch, &version, digest);
+        (void)usher_room_digest(e, random_scope(USHER_ROOM, 0), &epoch, &version, digest);
         return;
     case 4:
-        (void)ask_room_sweep(e, babble_scope(USHER_ROOM, 0), 0, &r);
+        (void)ask_room_sweep(e, random_scope(USHER_ROOM, 0), 0, &r);
         break;
     case 5: {
         static const char *const numbers[] = { "b1", "b2", "n1" };
 
         (void)ask_number_bulk(e, rng_chance(&w->rng, 50) ? USHER_NUMBER_ADD : USHER_NUMBER_DEL,
-                              babble_scope(USHER_NUMBER, 0), numbers, 3, NULL, NULL);
+                              random_scope(USHER_NUMBER, 0), numbers, 3, NULL, NULL);
         return;
     }
     case 6:
-        (void)ask_number_free_all(e, babble_scope(USHER_NUMBER, 1), NULL);
+        (void)ask_number_free_all(e, random_scope(USHER_NUMBER, 1), NULL);
         return;
     case 7:
         if (w->extension != NULL) {
             struct usher_text value = { "v", 1 };
 
-            (void)usher_extension_set(w->extension, babble_scope(USHER_ROOM, 0), "mark", &value,
+            (void)usher_extension_set(w->extension, random_scope(USHER_ROOM, 0), "mark", &value,
                                       NULL);
-            (void)usher_extension_unset(w->extension, babble_scope(USHER_ROOM, 0), "mark");
+            (void)usher_extension_unset(w->extension, random_scope(USHER_ROOM, 0), "mark");
         }
         return;
     default:
@@ -469,7 +469,7 @@ static void others(struct world *w)
             int64_t first;
 
             opt.timeout_ms = 50;
-            if (usher_ids_open(e, babble_scope(USHER_ID, 0), &opt, &ids) != USHER_OK)
+            if (usher_ids_open(e, random_scope(USHER_ID, 0), &opt, &ids) != USHER_OK)
                 return;
             (void)usher_ids_next(ids, &first);
             usher_ids_close(ids);
@@ -482,7 +482,7 @@ static void others(struct world *w)
 /* The replica asks what it wants to know. */
 static void replicas_ask(struct world *w)
 {
-    for (unsigned i = 0; i < BABBLE_SCOPES; i++) {
+    for (unsigned i = 0; i < RANDOM_SCOPES; i++) {
         struct usher_replica_question q;
         struct usher_result r;
 
@@ -490,9 +490,9 @@ static void replicas_ask(struct world *w)
             continue;
         usher_replica_ask(w->replicas[i], &q);
         if (q.kind == USHER_REPLICA_REPLAY)
-            (void)ask_room_changes(w->e, babble_scope(USHER_ROOM, i), q.since, 0, &r);
+            (void)ask_room_changes(w->e, random_scope(USHER_ROOM, i), q.since, 0, &r);
         else if (q.kind == USHER_REPLICA_PULL)
-            (void)ask_room_snapshot(w->e, babble_scope(USHER_ROOM, i), q.after, q.since, 0, &r);
+            (void)ask_room_snapshot(w->e, random_scope(USHER_ROOM, i), q.after, q.since, 0, &r);
         else
             continue;
         (void)replica_take(w->replicas[i], &q, &r);
@@ -503,7 +503,7 @@ static void replicas_ask(struct world *w)
 static void watchers_turn(struct world *w)
 {
     if (is_on(w, HOOK(WATCHER_OF_ONE)) && w->one == NULL)
-        watch(w, w->e, babble_scope(USHER_ROOM, 0), hear_and_command, &w->one);
+        watch(w, w->e, random_scope(USHER_ROOM, 0), hear_and_command, &w->one);
     if (is_on(w, HOOK(WATCHER_NESTS)) && w->nests == NULL)
         watch(w, w->e, NULL, hear_and_command, &w->nests);
     w->nested = is_on(w, HOOK(WATCHER_NESTS)) ? 0 : 200;
@@ -523,7 +523,7 @@ static void world_close(struct world *w, unsigned nouns)
         fail_msg("the audit found faults");
     if (is_on(w, HOOK(TRACE)))
         assert_true(atomic_load(&w->hooks.traced) >= w->commands);
-    if (is_on(w, HOOK(WATCHER)) && w->all != NULL && nouns == BABBLE_ALL)
+    if (is_on(w, HOOK(WATCHER)) && w->all != NULL && nouns == RANDOM_ALL)
         assert_true(w->told > 0 || w->opened < (is_on(w, HOOK(ALLOC_FAILS)) ? 4 : 1));
     for (unsigned code = 1; code < NOUNS; code++)
         for (unsigned i = 0; (nouns >> code & 1u) != 0 && i < usher__noun(code)->n_verbs; i++)
@@ -540,7 +540,7 @@ static void world_close(struct world *w, unsigned nouns)
     if (w->all != NULL && rng_chance(&w->rng, 50))
         usher_unwatch(w->e, w->all);
     usher_close(w->e);
-    for (unsigned i = 0; i < BABBLE_SCOPES; i++)
+    for (unsigned i = 0; i < RANDOM_SCOPES; i++)
         usher_replica_close(w->replicas[i]);
     usher_authority_close(w->authority);
     usher_history_close(w->history);
@@ -551,14 +551,14 @@ static void world_close(struct world *w, unsigned nouns)
     file_remove(w->authority_url);
     file_remove(w->history_url);
 #endif
-    babble_close(w->b);
+    random_close(w->b);
 }
 
 /* Each verb of @nouns @rounds times, in any order. */
 static void world_run(const struct test_store *store, uint32_t on, uint64_t seed, unsigned nouns,
                       unsigned rounds)
 {
-    static struct babbled list[BATCH_MAX];
+    static struct random_command list[BATCH_MAX];
     static struct world w;
     static unsigned verbs[NOUNS * 64];
     unsigned n_verbs = 0;
@@ -580,12 +580,12 @@ static void world_run(const struct test_store *store, uint32_t on, uint64_t seed
             k = n_verbs - at < most ? n_verbs - at : most;
             for (size_t i = 0; i < k; i++) {
                 if (round == 0) /* what there is to work on */
-                    babble_next(w.b, &list[i]);
+                    random_next(w.b, &list[i]);
                 else
-                    babble_verb(w.b, verbs[at + i], &list[i]);
+                    random_verb(w.b, verbs[at + i], &list[i]);
             }
             if (is_on(&w, HOOK(HANDS)) && rng_chance(&w.rng, 6))
-                fickle_another();
+                rollback_another();
             watchers_turn(&w);
             second_turn(&w);
             give(&w, w.second != NULL && rng_chance(&w.rng, 50) ? w.second : w.e, list, k);
@@ -646,16 +646,16 @@ static uint64_t first_seed(void)
 TEST_WITH(every_verb_with_each_hook, NULL, world_say)
 {
     uint32_t given_hooks = (uint32_t)number_from("USHER_HOOKS", 0);
-    unsigned rounds = (unsigned)share_of("USHER_ROUNDS", 4);
+    unsigned rounds = (unsigned)budget_of("USHER_ROUNDS", 4);
 
     for (unsigned s = 0; s <= n_stores; s++) {
         if (given_hooks != 0) {
-            world(store_at(s), given_hooks, first_seed(), BABBLE_ALL, rounds);
+            world(store_at(s), given_hooks, first_seed(), RANDOM_ALL, rounds);
             continue;
         }
         for (unsigned i = 0; i < N_HOOKS; i++)
             if ((possible() >> i & 1u) != 0)
-                world(store_at(s), UINT32_C(1) << i, first_seed() + i, BABBLE_ALL,
+                world(store_at(s), UINT32_C(1) << i, first_seed() + i, RANDOM_ALL,
                       rounds > 0 ? rounds : 1);
     }
 }
@@ -694,14 +694,14 @@ TEST_WITH(every_verb_with_every_two_hooks, NULL, world_say)
 
         rng_seed(&r, seed);
         memset(together, 0, sizeof together);
-        while (not_together(share_long(), &on)) {
+        while (not_together(budget_long(), &on)) {
             on |= (uint32_t)rng_next(&r) & (uint32_t)rng_next(&r) & possible();
             for (unsigned a = 0; a < N_HOOKS; a++)
                 for (unsigned b = a; b < N_HOOKS; b++)
                     for (unsigned c = b; c < N_HOOKS; c++)
                         together[a][b][c] |=
                             (on >> a & 1u) != 0 && (on >> b & 1u) != 0 && (on >> c & 1u) != 0;
-            world(store_at(s), on, seed++, BABBLE_ALL, 1);
+            world(store_at(s), on, seed++, RANDOM_ALL, 1);
             worlds++;
         }
     }
@@ -746,16 +746,16 @@ TEST_WITH(every_verb_did_something_on_every_store, NULL, world_say)
 
 TEST(an_argument_that_is_missing_is_named)
 {
-    struct babble_options opt = { .seed = 5, .nouns = BABBLE_ALL };
-    struct babble *b = babble_open(&opt);
-    struct babbled c;
+    struct random_options opt = { .seed = 5, .nouns = RANDOM_ALL };
+    struct random_commands *b = random_open(&opt);
+    struct random_command c;
 
     for (unsigned s = 0; s <= n_stores; s++) {
         struct usher_options options = USHER_OPTIONS_INIT;
         struct usher_engine *e;
         char url[STORE_URL_MAX];
 
-        options.drivers = &fickle_driver;
+        options.drivers = &rollback_driver;
         options.clock_given = true;
         assert_true(store_at(s)->fresh(url));
         assert_int_equal(usher_open(url, &options, &e), USHER_OK);
@@ -771,7 +771,7 @@ TEST(an_argument_that_is_missing_is_named)
                     if ((noun->verbs[i].order >> k & 1u) == 0)
                         continue;
                     do
-                        babble_verb(b, noun->verbs[i].verb, &c);
+                        random_verb(b, noun->verbs[i].verb, &c);
                     while (c.c.request.data != NULL);
                     memset((char *)&c.c + arg->offset, 0,
                            arg->given != 0 ? sizeof(int64_t) : sizeof(struct usher_text));
@@ -786,7 +786,7 @@ TEST(an_argument_that_is_missing_is_named)
         }
         usher_close(e);
     }
-    babble_close(b);
+    random_close(b);
 }
 
 /* ---- what is not allowed ------------------------------------------------------------ */
@@ -848,7 +848,7 @@ TEST(hooks_that_use_their_engine_are_told)
             struct usher_engine *e;
             char url[STORE_URL_MAX];
 
-            opt.drivers = &fickle_driver;
+            opt.drivers = &rollback_driver;
             opt.payload = &i;
             opt.clock_given = true;
             opt.log = intruding_log;
@@ -879,7 +879,7 @@ TEST(hooks_that_use_their_engine_are_told)
 struct intruding_sides {
     struct usher_authority authority; /* first */
     struct usher_history history;
-    struct notary notary;
+    struct fake_authority fake;
     struct intruder *i;
     unsigned called[8];
 };
@@ -892,7 +892,7 @@ static struct usher_authority *intruded(struct usher_authority *a, enum side_cal
 
     s->called[call]++;
     intrude(s->i);
-    return &s->notary.base;
+    return &s->fake.base;
 }
 
 static struct intruding_sides *intruded_history(struct usher_history *h, enum side_call call)
@@ -1051,11 +1051,11 @@ TEST(sides_that_use_their_engine_are_told)
         struct usher_check_result found;
 
         memset(&s, 0, sizeof s);
-        notary_init(&s.notary);
+        fake_authority_init(&s.fake);
         s.authority.ops = &side_authority_ops;
         s.history.ops = &side_history_ops;
         s.i = &i;
-        opt.drivers = &fickle_driver;
+        opt.drivers = &rollback_driver;
         opt.authority = &s.authority;
         opt.history = &s.history;
         opt.journal = true;
@@ -1085,7 +1085,7 @@ TEST(sides_that_use_their_engine_are_told)
         i.e = NULL;
         usher_close(e);
         usher_close(i.other);
-        notary_done(&s.notary);
+        fake_authority_done(&s.fake);
     }
 }
 
@@ -1122,7 +1122,7 @@ TEST(an_engine_is_not_closed_by_its_own_watcher)
         struct usher_watcher *watch;
         char url[STORE_URL_MAX];
 
-        opt.drivers = &fickle_driver;
+        opt.drivers = &rollback_driver;
         assert_true(store_at(s)->fresh(url));
         assert_int_equal(usher_open(url, &opt, &i.e), USHER_OK);
         assert_int_equal(usher_open(url, &opt, &i.other), USHER_OK);

@@ -747,7 +747,7 @@ static bool has_more_calls(const struct usher_operation *c)
 TEST(any_reply_may_be_cut_at_any_byte)
 {
     struct usher_engine *direct = open_direct(), *e = open_at(proxy_port(proxy), PATIENT);
-    size_t step = share_long() ? 1 : 47, cases = 0;
+    size_t step = budget_long() ? 1 : 47, cases = 0;
     uint64_t random = seed;
 
     for (size_t i = 0; i < ALL; i++) {
@@ -763,7 +763,7 @@ TEST(any_reply_may_be_cut_at_any_byte)
             before = connections();
             proxy_arm(proxy, &f);
             one_case(e, direct, i, &x, RAN, "reply cut", k);
-            whole = connections() == before || (k == 0 && !share_long() && before == 0) ||
+            whole = connections() == before || (k == 0 && !budget_long() && before == 0) ||
                     (k >= SHORT_ANSWER && has_more_calls(target_at(i)));
             /* The case before left no connection, if it was the whole of the last target. */
             if (whole || connections() == before + 1)
@@ -782,7 +782,7 @@ TEST(any_reply_may_be_cut_at_any_byte)
 TEST(any_request_may_be_cut_at_any_byte)
 {
     struct usher_engine *direct = open_direct(), *e = open_at(proxy_port(proxy), PATIENT);
-    size_t step = share_long() ? 1 : 89, cases = 0;
+    size_t step = budget_long() ? 1 : 89, cases = 0;
     uint64_t random = seed + 1;
 
     for (size_t i = 0; i < ALL; i++) {
@@ -935,7 +935,7 @@ TEST(a_batch_with_request_ids_survives_any_fault_at_any_place)
     assert_int_equal(usher_operate(twin, commands, expected, BATCH), USHER_OK);
     digest_of(twin, "p", wanted);
     for (unsigned k = 0; k < 4; k++) {
-        for (unsigned skip = 0; skip < calls; skip += share_long() ? 1 : 1 + calls / 10) {
+        for (unsigned skip = 0; skip < calls; skip += budget_long() ? 1 : 1 + calls / 10) {
             size_t n = 0, tail = 0;
             struct proxy_fault f = {
                 .kind = kinds[k], .match = CALL, .skip = skip, .bytes = next_random(&random) % 60
@@ -1023,7 +1023,7 @@ TEST(a_command_refused_in_a_pipeline_is_not_applied_after_its_successors)
     make_batch(commands, names, ids, false);
     calls = calls_of_a_batch(e, direct, commands, replies);
     for (size_t k = 0; k < sizeof answers / sizeof *answers; k++) {
-        for (unsigned skip = 0; skip < calls; skip += share_long() ? 1 : 1 + calls / 5) {
+        for (unsigned skip = 0; skip < calls; skip += budget_long() ? 1 : 1 + calls / 5) {
             struct proxy_fault f = {
                 .kind = PROXY_ANSWER, .match = CALL, .skip = skip, .times = 1, .reply = answers[k]
             };
@@ -1720,7 +1720,7 @@ TEST(scripts_may_be_flushed_at_any_time)
 
     assert_int_equal(pthread_create(&thread, NULL, flush_scripts, &flusher), 0);
     for (unsigned i = 0; i < WORKERS; i++) {
-        workers[i] = (struct worker){ engines[i % 2], i, share_long() ? 2000 : 30, "" };
+        workers[i] = (struct worker){ engines[i % 2], i, budget_long() ? 2000 : 30, "" };
         assert_int_equal(pthread_create(&threads[i], NULL, work_alone, &workers[i]), 0);
     }
     for (unsigned i = 0; i < WORKERS; i++)
@@ -1947,7 +1947,7 @@ static int by_number_and_token(const void *a, const void *b)
 TEST(connections_that_break_at_random_confuse_nobody)
 {
     struct usher_engine *direct = open_direct(), *e = open_at(proxy_port(proxy), 3000);
-    unsigned rounds = share_long() ? HOLDS_MAX / WORKERS : 300;
+    unsigned rounds = budget_long() ? HOLDS_MAX / WORKERS : 300;
     struct hold *holds = calloc((size_t)WORKERS * rounds, sizeof *holds);
     struct caller callers[WORKERS];
     struct breaker breaker = { .random = seed + 77 };
@@ -2548,7 +2548,7 @@ TEST(answers_of_the_wrong_type_are_not_believed)
             if (i % 2 == k) /* not each with both: time */
                 lie_is_seen_through(e, &lied_to[k], bodies[i], 0);
         }
-        if (share_long() || i % 4 == 0)
+        if (budget_long() || i % 4 == 0)
             lie_is_seen_through(e, &lied_to_again[i / 4 % 4], bodies[i], 0);
         no_fault();
         /* and afterwards the truth is believed */
@@ -2645,8 +2645,8 @@ TEST(pieces_of_an_answer_that_are_wrong_are_not_believed)
     part.size = join(row_pieces, PIECES(row_pieces), SIZE_MAX, NULL, inner);
     size = join(answer_pieces, PIECES(answer_pieces), ROWS, &part, text);
     assert_int_equal(lie(e, &lied_to_again[0], body, bulk(body, text, size)), USHER_OK);
-    for (size_t w = 0; w < PIECES(wrong); w += share_long() ? 1 : 3) {
-        for (size_t i = 0; i < PIECES(row_pieces); i += share_long() ? 1 : 2) {
+    for (size_t w = 0; w < PIECES(wrong); w += budget_long() ? 1 : 3) {
+        for (size_t i = 0; i < PIECES(row_pieces); i += budget_long() ? 1 : 2) {
             part.size = join(row_pieces, PIECES(row_pieces), i, &wrong[w].by, inner);
             size = join(answer_pieces, PIECES(answer_pieces), ROWS, &part, text);
             (void)lie(hasty, &lied_to_again[i / 2 % 2], body, bulk(body, text, size));
@@ -2807,12 +2807,12 @@ TEST(damaged_fields_are_reported_and_crash_nothing)
             put_field(field, wrong[w].bytes, wrong[w].size);
             if (!is_found(direct))
                 fail_msg("%s is wrong in way %zu, and the audit finds nothing", field->str, w);
-            if (share_long() || (i / 2 + w) % 2 == 0)
+            if (budget_long() || (i / 2 + w) % 2 == 0)
                 try_everything(e);
             restore(&saved);
         }
         /* cut, and one byte another */
-        for (unsigned k = 0; k < (share_long() ? 40 : 8); k++) {
+        for (unsigned k = 0; k < (budget_long() ? 40 : 8); k++) {
             size_t size = (size_t)value->len, at = next_random(&random) % size;
 
             memcpy(text, value->str, size);
@@ -3434,18 +3434,18 @@ TEST(a_person_can_use_the_script_by_hand)
 
 /* ---- a cable that is pulled out ----------------------------------------------------------- */
 
-static struct cable cable;
+static struct net_cut cable;
 static struct redis_server *far; /* at the other end */
 
-static int cable_end(void **state)
+static int net_cut_end(void **state)
 {
     (void)state;
     if (far != NULL) { /* else it may not have been laid */
-        cable_enter(&cable, 1);
+        net_cut_enter(&cable, 1);
         redis_server_stop(far);
     }
     far = NULL;
-    cable_done(&cable);
+    net_cut_done(&cable);
     return 0;
 }
 
@@ -3455,7 +3455,7 @@ static struct usher_engine *open_far(int end, int64_t timeout_ms)
     struct usher_engine *e = NULL;
     char url[REDIS_URL_MAX];
 
-    cable_enter(&cable, end);
+    net_cut_enter(&cable, end);
     options.timeout_ms = timeout_ms;
     assert_int_equal(usher_open(redis_server_url(far, url), &options, &e), USHER_OK);
     return e;
@@ -3463,16 +3463,16 @@ static struct usher_engine *open_far(int end, int64_t timeout_ms)
 
 /* A call is given up, asked for again, and over.  What was sent first must not arrive behind it:
  * the number would be in a call of which nobody knows. */
-TEST_WITH(what_was_given_up_does_not_arrive_later, NULL, cable_end)
+TEST_WITH(what_was_given_up_does_not_arrive_later, NULL, net_cut_end)
 {
-    struct redis_server_options options = { .address = cable_address[1] };
+    struct redis_server_options options = { .address = net_cut_address[1] };
     struct usher_number_result_row row;
     struct ask_number_hold hold;
     struct usher_engine *near, *e;
     enum usher_status status;
     int64_t until_ms;
 
-    cable_lay_or_skip(&cable);
+    net_cut_lay_or_skip(&cable);
     options.netns = cable.end[1];
     far = redis_server_start(&options);
     assert_non_null(far);
@@ -3481,15 +3481,15 @@ TEST_WITH(what_was_given_up_does_not_arrive_later, NULL, cable_end)
     assert_true(USHER_IS_DONE(ask_number_add(e, "p", "n", NULL)));
     assert_true(USHER_IS_DONE(ask_number_reg(e, "p", "n")));
     do { /* again, where the machine was too slow to send it in time */
-        cable_enter(&cable, 0);
+        net_cut_enter(&cable, 0);
         warm(near);
-        assert_true(cable_pull(&cable));
-        cable_enter(&cable, 0);
+        assert_true(net_cut_pull(&cable));
+        net_cut_enter(&cable, 0);
         status = ask_number_call(near, "p", "ann", NULL, &hold);
-        assert_true(cable_plug(&cable));
+        assert_true(net_cut_plug(&cable));
     } while (status == USHER_UNAVAILABLE);
     assert_int_equal(status, USHER_UNKNOWN);
-    cable_enter(&cable, 1);
+    net_cut_enter(&cable, 1);
     assert_int_equal(ask_number_call(e, "p", "ann", NULL, &hold), USHER_OK);
     assert_int_equal(ask_number_hangup(e, "p", "n", 0, -1), USHER_OK);
     /* it is sent again 200, 400, 800 ms behind the last time */
@@ -3507,7 +3507,7 @@ enum { DONE, FORBIDDEN, NOT_MAPPED };
 /* In a process of an ordinary user: lay a cable, or else only try what it takes. */
 static int by_a_user(bool lay)
 {
-    struct cable c;
+    struct net_cut c;
     int status = 0;
     pid_t child = fork();
 
@@ -3517,8 +3517,8 @@ static int by_a_user(bool lay)
         (void)prctl(PR_SET_DUMPABLE, 1); /* else /proc/self is root's */
         if (!lay)
             _exit(system("unshare -Urn ip link set lo up 2>/dev/null") == 0 ? DONE : FORBIDDEN);
-        cable_prepare();
-        _exit(cable_lay(&c) ? DONE : FORBIDDEN);
+        net_cut_prepare();
+        _exit(net_cut_lay(&c) ? DONE : FORBIDDEN);
     }
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_true(WIFEXITED(status));
@@ -3547,7 +3547,7 @@ static int program_begin(void)
 
     seed = given != NULL ? strtoull(given, NULL, 10) : (uint64_t)clock_ms();
     print_message("USHER_SEED=%" PRIu64 "\n", seed);
-    cable_prepare();
+    net_cut_prepare();
     server = redis_server_start(NULL);
     if (server == NULL)
         return redis_skip();

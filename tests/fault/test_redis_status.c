@@ -232,7 +232,7 @@ TEST(a_check_warns_of_a_large_scope)
     char url[REDIS_URL_MAX], digest[33];
     unsigned warned = 0;
 
-    if (share_slow()) {
+    if (budget_slow()) {
         print_message("too slow here for 100,001 numbers\n");
         return;
     }
@@ -281,7 +281,7 @@ TEST(what_failed_is_counted)
     uint64_t unknown = 9, unavailable = 9;
 
     assert_non_null(s);
-    opt.timeout_ms = share_slow() ? 3000 : 1000;
+    opt.timeout_ms = budget_slow() ? 3000 : 1000;
     assert_int_equal(usher_open(redis_server_url(s, url), &opt, &e), USHER_OK);
     expect_ok(e, "number add p 1");
     assert_int_equal(usher_failures(e, &unknown, &unavailable), USHER_OK);

@@ -1512,7 +1512,7 @@ static int cluster_stop(void **state)
  * replica stands still keeps no answer of the other back. */
 TEST_WITH(nodes_of_a_cluster_wait_for_their_replicas, cluster_start, cluster_stop)
 {
-    const int64_t timeout_ms = share_slow() ? 8000 : 2000;
+    const int64_t timeout_ms = budget_slow() ? 8000 : 2000;
     unsigned replicas[POOLS];
     struct usher_engine *e;
     char at[512];

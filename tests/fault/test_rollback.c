@@ -455,7 +455,7 @@ static struct usher_engine *opened_in_time(const char *url)
     struct usher_options options = USHER_OPTIONS_INIT;
     struct usher_engine *e;
 
-    options.drivers = &fickle_driver;
+    options.drivers = &rollback_driver;
     options.clock_given = true;
     if (usher_open(url, &options, &e) != USHER_OK)
         fail_msg("%s: %s", url, usher_message());
@@ -563,15 +563,15 @@ TEST_WITH(what_waits_to_be_told_may_be_lost, NULL, NULL)
     struct usher_watcher *watch;
     struct copy lost;
     struct hearer h = { &lost, 0 };
-    struct fickle_copy *copy;
+    struct rollback_copy *copy;
 
-    options.drivers = &fickle_driver;
+    options.drivers = &rollback_driver;
     options.clock_given = true;
-    assert_int_equal(usher_open("fickle:", &options, &e), USHER_OK);
+    assert_int_equal(usher_open("rollback:", &options, &e), USHER_OK);
     expect_ok(e, "room open lobby presence=1000 now=1");
     expect_ok(e, "room join lobby ann now=1");
     expect_ok(e, "room set lobby topic one now=1");
-    copy = fickle_copy();
+    copy = rollback_copy();
     assert_non_null(copy);
     expect_ok(e, "room set lobby topic two now=2");
     memset(&lost, 0, sizeof lost);
@@ -580,7 +580,7 @@ TEST_WITH(what_waits_to_be_told_may_be_lost, NULL, NULL)
     assert_int_equal(usher_watch(e, USHER_ROOM, "lobby", hear_of_presence, &h, &watch), USHER_OK);
     expect_ok(e, "room join lobby bob now=3");
     for (int i = 0; i < 2; i++) { /* with something that waits besides, and without */
-        fickle_back(copy);
+        rollback_to(copy);
         if (i == 0)
             expect_ok(e, "room join lobby carl now=4");
         else
@@ -591,7 +591,7 @@ TEST_WITH(what_waits_to_be_told_may_be_lost, NULL, NULL)
         copy_is_the_room(e, &lost);
         assert_true(h.ranges > 0);
     }
-    fickle_free(copy);
+    rollback_free(copy);
     usher_unwatch(e, watch);
     usher_close(e);
     usher_replica_close(lost.r);
@@ -602,25 +602,25 @@ TEST_WITH(who_takes_over_at_the_same_time_goes_on_elsewhere, NULL, NULL)
 {
     struct usher_options options = USHER_OPTIONS_INIT;
     struct usher_engine *e;
-    struct fickle_copy *copy;
+    struct rollback_copy *copy;
     uint64_t version[4];
 
-    options.drivers = &fickle_driver;
-    assert_int_equal(usher_open("fickle:", &options, &e), USHER_OK);
+    options.drivers = &rollback_driver;
+    assert_int_equal(usher_open("rollback:", &options, &e), USHER_OK);
     expect_ok(e, "number add p 1");
-    copy = fickle_copy();
+    copy = rollback_copy();
     assert_non_null(copy);
     for (int i = 0; i < 4; i++) {
         struct usher_result r;
 
-        fickle_back(copy);
+        rollback_to(copy);
         line_execute(e, &r, "number add p 2");
         version[i] = r.version;
         usher_result_done(&r);
         for (int k = 0; k < i; k++) /* as many tokens as may be given out meanwhile */
             assert_true(version[i] > version[k] + 10000 || version[k] > version[i] + 10000);
     }
-    fickle_free(copy);
+    rollback_free(copy);
     usher_close(e);
 }
 
@@ -631,13 +631,13 @@ TEST_WITH(a_call_goes_on_with_a_number_that_is_not_offered, NULL, NULL)
                                         "number set p daily=1", /* has had its calls */
                                         "number hangup p 1 rest=100000" /* rests */ };
     struct usher_options options = USHER_OPTIONS_INIT;
-    struct fickle_copy *copy;
+    struct rollback_copy *copy;
     struct usher_engine *e;
     struct ask_number_hold bob;
     struct usher_result r;
 
-    options.drivers = &fickle_driver;
-    assert_int_equal(usher_open("fickle:", &options, &e), USHER_OK);
+    options.drivers = &rollback_driver;
+    assert_int_equal(usher_open("rollback:", &options, &e), USHER_OK);
     expect_ok(e, "number add p 1 group=g");
     expect_ok(e, "number reg p 1");
     for (size_t i = 0; i < sizeof then / sizeof *then; i++) {
@@ -646,15 +646,15 @@ TEST_WITH(a_call_goes_on_with_a_number_that_is_not_offered, NULL, NULL)
         if (i < 2)
             expect_ok(e, "number hangup p 1 rest=0");
         expect_ok(e, "%s", then[i]);
-        copy = fickle_copy();
+        copy = rollback_copy();
         assert_non_null(copy);
         if (i == 0)
             expect_ok(e, "number reg p 1");
         expect_ok(e, "number set p daily=9");
         (void)line_execute(e, &r, "number lift p 1");
         assert_int_equal(ask_number_call(e, "p", "bob", NULL, &bob), USHER_OK);
-        fickle_back(copy);
-        fickle_free(copy);
+        rollback_to(copy);
+        rollback_free(copy);
         line_execute(e, &r, "number call p owner=eve");
         assert_int_equal(r.status, USHER_EMPTY);
         usher_result_done(&r);
@@ -678,16 +678,16 @@ TEST_WITH(a_call_goes_on_with_a_number_that_is_not_offered, NULL, NULL)
 
 TEST_WITH(a_longest_hold_is_what_a_store_has_kept_of_it, NULL, NULL)
 {
-    struct usher_engine *e = opened_in_time("fickle:");
-    struct fickle_copy *copy;
+    struct usher_engine *e = opened_in_time("rollback:");
+    struct rollback_copy *copy;
     struct longest l;
 
     longest_begin(e, &l);
-    copy = fickle_copy();
+    copy = rollback_copy();
     assert_non_null(copy);
     longest_goes_on(e, &l);
-    fickle_back(copy);
-    fickle_free(copy);
+    rollback_to(copy);
+    rollback_free(copy);
     longest_was_lost(e, &l);
     usher_close(e);
 }
@@ -839,11 +839,11 @@ static void follow_what_is_lost(const char *url, void (*fate)(enum fate what))
     struct follower f[FOLLOWED], kept[FOLLOWED], lost[FOLLOWED];
     struct made made = { 0, 0, 0, 0 };
     struct usher_engine *e;
-    struct notary notary;
+    struct fake_authority authority;
 
-    notary_init(&notary);
-    options.drivers = &fickle_driver;
-    options.authority = &notary.base;
+    fake_authority_init(&authority);
+    options.drivers = &rollback_driver;
+    options.authority = &authority.base;
     options.timeout_ms = 20000;
     assert_int_equal(usher_open(url, &options, &e), USHER_OK);
     fate(BEGIN);
@@ -874,30 +874,30 @@ static void follow_what_is_lost(const char *url, void (*fate)(enum fate what))
     }
     audit(e);
     usher_close(e);
-    notary_done(&notary);
+    fake_authority_done(&authority);
 }
 
-static void of_fickle(enum fate what)
+static void of_rollback_store(enum fate what)
 {
-    static struct fickle_copy *empty, *copy;
+    static struct rollback_copy *empty, *copy;
 
     if (what == BEGIN)
-        empty = fickle_copy();
+        empty = rollback_copy();
     else if (what == NOTE)
-        copy = fickle_copy();
+        copy = rollback_copy();
     assert_true(empty != NULL && (copy != NULL || what == BEGIN));
     if (what < GO_BACK)
         return;
-    fickle_back(what == GO_BACK ? copy : empty);
+    rollback_to(what == GO_BACK ? copy : empty);
     if (what == BE_EMPTY) {
-        fickle_free(copy);
-        fickle_free(empty);
+        rollback_free(copy);
+        rollback_free(empty);
     }
 }
 
 TEST_WITH(who_follows_hears_of_a_loss_and_of_what_an_authority_restores, NULL, NULL)
 {
-    follow_what_is_lost("fickle:", of_fickle);
+    follow_what_is_lost("rollback:", of_rollback_store);
 }
 
 #ifdef USHER_WITH_SQLITE

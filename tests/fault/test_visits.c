@@ -495,7 +495,7 @@ static void killed(bool within)
 {
     const char *given = getenv("USHER_SEED");
     uint64_t seed = given != NULL ? strtoull(given, NULL, 10) : (uint64_t)time(NULL);
-    int n = (int)share_of("USHER_ROUNDS", 12);
+    int n = (int)budget_of("USHER_ROUNDS", 12);
     struct diary *d =
         mmap(NULL, sizeof *d, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     char store[256], other[256], *history = within ? NULL : other, *file = within ? store : other;

@@ -13,29 +13,29 @@ uint64_t number_from(const char *variable, uint64_t otherwise)
     return value != NULL && *value != '\0' ? strtoull(value, NULL, 0) : otherwise;
 }
 
-bool share_wrapped(void)
+bool budget_wrapped(void)
 {
     const char *wrapper = getenv("USHER_WRAPPER");
 
     return wrapper != NULL && *wrapper != '\0';
 }
 
-bool share_slow(void)
+bool budget_slow(void)
 {
-    return SANITIZED || share_wrapped();
+    return SANITIZED || budget_wrapped();
 }
 
-uint64_t share_of(const char *variable, uint64_t n)
+uint64_t budget_of(const char *variable, uint64_t n)
 {
-    return number_from(variable, share_slow() ? (n + 3) / 4 : n);
+    return number_from(variable, budget_slow() ? (n + 3) / 4 : n);
 }
 
-bool share_long(void)
+bool budget_long(void)
 {
     return number_from("USHER_LONG", 0) != 0;
 }
 
-uint64_t share_rounds(void)
+uint64_t budget_rounds(void)
 {
-    return share_long() ? 200 : number_from("USHER_ROUNDS", number_from("USHER_EACH", 1));
+    return budget_long() ? 200 : number_from("USHER_ROUNDS", number_from("USHER_EACH", 1));
 }

@@ -25,17 +25,17 @@
 uint64_t number_from(const char *variable, uint64_t otherwise);
 
 /* What @variable says, else @n or its share. */
-uint64_t share_of(const char *variable, uint64_t n);
+uint64_t budget_of(const char *variable, uint64_t n);
 
 /* How often something is done to a cluster, with another seed each time: 200 times with
  * USHER_LONG; else what USHER_ROUNDS says, or USHER_EACH, else once. */
-uint64_t share_rounds(void);
+uint64_t budget_rounds(void);
 
 /* Does everything take longer here?  Very much so: within USHER_WRAPPER (valgrind)? */
-bool share_slow(void);
-bool share_wrapped(void);
+bool budget_slow(void);
+bool budget_wrapped(void);
 
 /* USHER_LONG=1: all that there is. */
-bool share_long(void);
+bool budget_long(void);
 
 #endif

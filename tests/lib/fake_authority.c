@@ -11,7 +11,7 @@
 #include "lib/util.h"
 
 /* Under the lock.  NULL: it is not there. */
-static struct usher_authority_entry *find(struct notary *n, enum usher_noun noun,
+static struct usher_authority_entry *find(struct fake_authority *n, enum usher_noun noun,
                                           const struct usher_text *name)
 {
     for (int i = 0; i < n->n; i++)
@@ -21,10 +21,10 @@ static struct usher_authority_entry *find(struct notary *n, enum usher_noun noun
     return NULL;
 }
 
-static struct usher_authority_entry *make(struct notary *n, enum usher_noun noun,
+static struct usher_authority_entry *make(struct fake_authority *n, enum usher_noun noun,
                                           const struct usher_text *name)
 {
-    if (n->n == NOTARY_NAMES)
+    if (n->n == FAKE_AUTHORITY_NAMES)
         return NULL;
     n->of[n->n].noun = noun;
     n->of[n->n].name_size = name->size;
@@ -38,7 +38,7 @@ static enum usher_status reserve(struct usher_authority *a, const struct usher_a
                                  int64_t deadline_ms, struct usher_authority_range *ret_range,
                                  char message[192])
 {
-    struct notary *n = (struct notary *)a;
+    struct fake_authority *n = (struct fake_authority *)a;
     int delay = atomic_load(&n->delay_ms);
     struct timespec ts = { delay / 1000, (long)(delay % 1000) * 1000000 };
     enum usher_status status = (enum usher_status)atomic_load(&n->answer);
@@ -51,7 +51,7 @@ static enum usher_status reserve(struct usher_authority *a, const struct usher_a
     if (delay > 0)
         (void)nanosleep(&ts, NULL);
     if (status != USHER_OK) {
-        (void)snprintf(message, 192, "the notary is out");
+        (void)snprintf(message, 192, "the authority is out");
         return status;
     }
     (void)pthread_mutex_lock(&n->lock);
@@ -84,13 +84,13 @@ static enum usher_status read_entry(struct usher_authority *a, enum usher_noun n
                                     const struct usher_text *name, int64_t deadline_ms,
                                     struct usher_authority_entry *ret_entry, char message[192])
 {
-    struct notary *n = (struct notary *)a;
+    struct fake_authority *n = (struct fake_authority *)a;
     enum usher_status status = (enum usher_status)atomic_load(&n->answer);
     const struct usher_authority_entry *entry;
 
     (void)deadline_ms;
     if (status != USHER_OK) {
-        (void)snprintf(message, 192, "the notary is out");
+        (void)snprintf(message, 192, "the authority is out");
         return USHER_UNAVAILABLE;
     }
     (void)pthread_mutex_lock(&n->lock);
@@ -105,7 +105,7 @@ static enum usher_status release(struct usher_authority *a, enum usher_noun noun
                                  const struct usher_text *name, int64_t from, int64_t to,
                                  int64_t deadline_ms, char message[192])
 {
-    struct notary *n = (struct notary *)a;
+    struct fake_authority *n = (struct fake_authority *)a;
     struct usher_authority_entry *entry;
     enum usher_status status = USHER_MISSING;
 
@@ -128,7 +128,7 @@ static bool is_issue(const struct usher_authority_event *e)
     return e->verb == USHER_SERIAL_TAKE || e->verb == USHER_SERIAL_RESERVE;
 }
 
-static bool is_known(const struct notary *n, const struct usher_authority_event *e)
+static bool is_known(const struct fake_authority *n, const struct usher_authority_event *e)
 {
     for (size_t i = 0; i < n->n_events; i++) {
         const struct usher_authority_event *o = &n->events[i].event;
@@ -161,7 +161,7 @@ static bool both_settle(const struct usher_authority_event *a,
 }
 
 /* A number of @e was settled before, by another change. */
-static bool is_settled(const struct notary *n, const struct usher_authority_event *e)
+static bool is_settled(const struct fake_authority *n, const struct usher_authority_event *e)
 {
     for (size_t i = 0; i < n->n_events; i++) {
         const struct usher_authority_event *o = &n->events[i].event;
@@ -175,7 +175,7 @@ static bool is_settled(const struct notary *n, const struct usher_authority_even
 }
 
 /* Number by number: the last event of each. */
-static bool is_twice(const struct notary *n, const struct usher_authority_event *e)
+static bool is_twice(const struct fake_authority *n, const struct usher_authority_event *e)
 {
     if (is_settled(n, e))
         return true;
@@ -202,7 +202,7 @@ static bool is_twice(const struct notary *n, const struct usher_authority_event 
 }
 
 /* An end that is late makes the reserve right that followed it. */
-static void settle(struct notary *n, const struct usher_authority_event *e)
+static void settle(struct fake_authority *n, const struct usher_authority_event *e)
 {
     struct usher_authority_event *next = NULL;
     const struct usher_authority_event *last = NULL;
@@ -236,24 +236,24 @@ static struct usher_text kept_text(const struct usher_text *text, char *to)
 static enum usher_status journal(struct usher_authority *a, struct usher_authority_event *events,
                                  size_t n_events, int64_t deadline_ms, char message[192])
 {
-    struct notary *n = (struct notary *)a;
+    struct fake_authority *n = (struct fake_authority *)a;
     enum usher_status status = (enum usher_status)atomic_load(&n->answer);
 
     (void)deadline_ms;
     if (status != USHER_OK) {
-        (void)snprintf(message, 192, "the notary is out");
+        (void)snprintf(message, 192, "the authority is out");
         return USHER_UNAVAILABLE;
     }
     (void)pthread_mutex_lock(&n->lock);
     if (n->events == NULL)
-        n->events = calloc(NOTARY_EVENTS, sizeof *n->events);
+        n->events = calloc(FAKE_AUTHORITY_EVENTS, sizeof *n->events);
     for (size_t i = 0; i < n_events; i++) {
         struct usher_authority_event *e = &events[i];
-        struct notary_event *to;
+        struct fake_authority_event *to;
 
         e->row = 0;
         e->twice = false;
-        if (n->events == NULL || n->n_events == NOTARY_EVENTS) {
+        if (n->events == NULL || n->n_events == FAKE_AUTHORITY_EVENTS) {
             status = USHER_NOMEM;
             break;
         }
@@ -277,7 +277,7 @@ static enum usher_status events(struct usher_authority *a, enum usher_noun noun,
                                 int64_t deadline_ms, usher_authority_event_fn *fn, void *payload,
                                 char message[192])
 {
-    struct notary *n = (struct notary *)a;
+    struct fake_authority *n = (struct fake_authority *)a;
 
     (void)deadline_ms, (void)message;
     (void)pthread_mutex_lock(&n->lock);
@@ -296,7 +296,7 @@ static enum usher_status events(struct usher_authority *a, enum usher_noun noun,
 static enum usher_status twice(struct usher_authority *a, int64_t deadline_ms,
                                usher_authority_event_fn *fn, void *payload, char message[192])
 {
-    struct notary *n = (struct notary *)a;
+    struct fake_authority *n = (struct fake_authority *)a;
 
     (void)deadline_ms, (void)message;
     (void)pthread_mutex_lock(&n->lock);
@@ -311,7 +311,7 @@ static enum usher_status entries(struct usher_authority *a, enum usher_noun noun
                                  int64_t deadline_ms, usher_authority_entry_fn *fn, void *payload,
                                  char message[192])
 {
-    struct notary *n = (struct notary *)a;
+    struct fake_authority *n = (struct fake_authority *)a;
 
     (void)deadline_ms, (void)message;
     (void)pthread_mutex_lock(&n->lock);
@@ -325,32 +325,32 @@ static enum usher_status entries(struct usher_authority *a, enum usher_noun noun
     return USHER_OK;
 }
 
-static void close_notary(struct usher_authority *a)
+static void close_authority(struct usher_authority *a)
 {
     (void)a; /* the test's */
 }
 
 static const struct usher_authority_ops ops = {
     .size = sizeof(struct usher_authority_ops),
-    .name = "notary",
+    .name = "fake",
     .reserve = reserve,
     .read = read_entry,
     .release = release,
     .journal = journal,
-    .close = close_notary,
+    .close = close_authority,
     .events = events,
     .twice = twice,
     .entries = entries,
 };
 
-void notary_init(struct notary *n)
+void fake_authority_init(struct fake_authority *n)
 {
     memset(n, 0, sizeof *n);
     n->base.ops = &ops;
     (void)pthread_mutex_init(&n->lock, NULL);
 }
 
-void notary_done(struct notary *n)
+void fake_authority_done(struct fake_authority *n)
 {
     (void)pthread_mutex_destroy(&n->lock);
     free(n->events);

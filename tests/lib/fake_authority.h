@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* An authority in the memory of a test, which can be made slow, or fail.  Its journal has room for
- * NOTARY_EVENTS. */
+ * FAKE_AUTHORITY_EVENTS. */
 #ifndef USHER_LIB_FAKE_AUTHORITY_H
 #define USHER_LIB_FAKE_AUTHORITY_H
 
@@ -9,10 +9,10 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#define NOTARY_NAMES 1024
-#define NOTARY_EVENTS 256
+#define FAKE_AUTHORITY_NAMES 1024
+#define FAKE_AUTHORITY_EVENTS 256
 
-struct notary {
+struct fake_authority {
     struct usher_authority base; /* for usher_options.authority */
     pthread_mutex_t lock;
     struct {
@@ -20,9 +20,9 @@ struct notary {
         size_t name_size;
         char name[USHER_AUTHORITY_NAME_MAX];
         struct usher_authority_entry entry;
-    } of[NOTARY_NAMES];
+    } of[FAKE_AUTHORITY_NAMES];
     int n;
-    struct notary_event {
+    struct fake_authority_event {
         struct usher_authority_event event; /* its texts are these: */
         char name[USHER_NAME_MAX], owner[USHER_NAME_MAX], text[USHER_SERIAL_TEXT_MAX];
     } * events; /* the journal */
@@ -32,7 +32,7 @@ struct notary {
     atomic_uint requests; /* reserve() for numbers, not for data alone */
 };
 
-void notary_init(struct notary *n);
-void notary_done(struct notary *n);
+void fake_authority_init(struct fake_authority *n);
+void fake_authority_done(struct fake_authority *n);
 
 #endif

@@ -19,11 +19,11 @@
 
 #include "lib/left_out.h"
 
-const char *const cable_address[CABLE_ENDS] = { "192.0.2.1", "192.0.2.2" };
+const char *const net_cut_address[NET_CUT_ENDS] = { "192.0.2.1", "192.0.2.2" };
 
 static char reason[256] = "no failure";
 
-const char *cable_reason(void)
+const char *net_cut_reason(void)
 {
     return reason;
 }
@@ -59,16 +59,16 @@ static bool ip(const char *format, ...)
 }
 
 /* Link addresses of the ends. */
-static const char *const mac[CABLE_ENDS] = { "02:00:00:00:00:01", "02:00:00:00:00:02" };
+static const char *const mac[NET_CUT_ENDS] = { "02:00:00:00:00:01", "02:00:00:00:00:02" };
 
 /* The address of the other end is known for good.  Otherwise the kernel could ask for it after the
  * carrier is lost, keep packets until the cable is plugged in again, and send them then, although
  * their connection was closed in the meantime. */
 static bool plug_in(int end)
 {
-    return ip("link set lo up") && ip("address add %s/24 dev cable", cable_address[end]) &&
+    return ip("link set lo up") && ip("address add %s/24 dev cable", net_cut_address[end]) &&
            ip("link set cable up") &&
-           ip("neighbour replace %s lladdr %s dev cable nud permanent", cable_address[1 - end],
+           ip("neighbour replace %s lladdr %s dev cable nud permanent", net_cut_address[1 - end],
               mac[1 - end]);
 }
 
@@ -96,14 +96,14 @@ static bool become_root(void)
 
 enum { AS_IT_IS, AS_ROOT, NOT_HERE };
 
-void cable_prepare(void)
+void net_cut_prepare(void)
 {
-    struct cable c;
+    struct net_cut c;
     int status;
     pid_t child = fork(); /* a process that has become root cannot go back */
 
     if (child == 0)
-        _exit(cable_lay(&c) ? AS_IT_IS : become_root() && cable_lay(&c) ? AS_ROOT : NOT_HERE);
+        _exit(net_cut_lay(&c) ? AS_IT_IS : become_root() && net_cut_lay(&c) ? AS_ROOT : NOT_HERE);
     if (child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) &&
         WEXITSTATUS(status) == AS_ROOT && !become_root()) {
         perror("cable: a user namespace");
@@ -111,14 +111,14 @@ void cable_prepare(void)
     }
 }
 
-bool cable_lay(struct cable *c)
+bool net_cut_lay(struct net_cut *c)
 {
     bool good;
 
     memset(c, 0, sizeof *c);
     c->home = here();
     good = c->home > 0;
-    for (int i = 0; i < CABLE_ENDS && good; i++)
+    for (int i = 0; i < NET_CUT_ENDS && good; i++)
         good = unshare(CLONE_NEWNET) == 0 && (c->end[i] = here()) > 0;
     if (!good)
         (void)snprintf(reason, sizeof reason, "no network namespaces here: %s", strerror(errno));
@@ -135,17 +135,17 @@ bool cable_lay(struct cable *c)
     if (c->end[0] > 0) /* or it could not leave */
         be_in(c->home);
     if (!good)
-        cable_done(c);
+        net_cut_done(c);
     return good;
 }
 
-void cable_enter(const struct cable *c, int end)
+void net_cut_enter(const struct net_cut *c, int end)
 {
     be_in(c->end[end]);
 }
 
 /* The other end stays up, without a carrier: so addresses there are there still. */
-static bool set(const struct cable *c, const char *to)
+static bool set(const struct net_cut *c, const char *to)
 {
     bool good;
 
@@ -155,66 +155,66 @@ static bool set(const struct cable *c, const char *to)
     return good;
 }
 
-bool cable_pull(const struct cable *c)
+bool net_cut_pull(const struct net_cut *c)
 {
     return set(c, "down");
 }
 
-bool cable_plug(const struct cable *c)
+bool net_cut_plug(const struct net_cut *c)
 {
     return set(c, "up");
 }
 
-void cable_done(struct cable *c)
+void net_cut_done(struct net_cut *c)
 {
     if (c->home <= 0)
         return;
     if (c->end[0] > 0)
         be_in(c->home);
-    for (int i = 0; i < CABLE_ENDS; i++)
+    for (int i = 0; i < NET_CUT_ENDS; i++)
         if (c->end[i] > 0)
             (void)close(c->end[i]);
     (void)close(c->home);
     memset(c, 0, sizeof *c);
 }
 #else
-void cable_prepare(void)
+void net_cut_prepare(void)
 {
 }
 
-bool cable_lay(struct cable *c)
+bool net_cut_lay(struct net_cut *c)
 {
     (void)c;
     (void)snprintf(reason, sizeof reason, "no network namespaces on this system");
     return false;
 }
 
-void cable_done(struct cable *c)
+void net_cut_done(struct net_cut *c)
 {
     (void)c;
 }
 
-void cable_enter(const struct cable *c, int end)
+void net_cut_enter(const struct net_cut *c, int end)
 {
     (void)c;
     (void)end;
 }
 
-bool cable_pull(const struct cable *c)
+bool net_cut_pull(const struct net_cut *c)
 {
     (void)c;
     return false;
 }
 
-bool cable_plug(const struct cable *c)
+bool net_cut_plug(const struct net_cut *c)
 {
     (void)c;
     return false;
 }
 #endif
 
-void cable_lay_or_skip(struct cable *c)
+void net_cut_lay_or_skip(struct net_cut *c)
 {
-    if (!cable_lay(c))
-        left_out(cable_reason());
+    if (!net_cut_lay(c))
+        left_out(net_cut_reason());
 }

@@ -6,46 +6,46 @@
  * Nothing of it has a name outside of this process, and nothing that is sent in it gets out: both
  * namespaces end with the last process in them and the last descriptor, however that ends, and the
  * cable with them.  Needs the program ip, and CAP_SYS_ADMIN and CAP_NET_ADMIN: root has them, and
- * an ordinary user has them in a user namespace (cable_prepare()), unless the machine forbids it.
+ * an ordinary user has them in a user namespace (net_cut_prepare()), unless the machine forbids it.
  */
 #ifndef USHER_LIB_NET_CUT_H
 #define USHER_LIB_NET_CUT_H
 
 #include <stdbool.h>
 
-#define CABLE_ENDS 2
+#define NET_CUT_ENDS 2
 
-struct cable {
-    int home;            /* the namespace in which the thread was that laid it */
-    int end[CABLE_ENDS]; /* descriptors of namespaces, for redis_server_options.netns */
+struct net_cut {
+    int home;              /* the namespace in which the thread was that laid it */
+    int end[NET_CUT_ENDS]; /* descriptors of namespaces, for redis_server_options.netns */
 };
 
 /* Of documentation (RFC 5737): nobody's. */
-extern const char *const cable_address[CABLE_ENDS];
+extern const char *const net_cut_address[NET_CUT_ENDS];
 
-/* Why cable_lay() failed; never NULL. */
-const char *cable_reason(void);
+/* Why net_cut_lay() failed; never NULL. */
+const char *net_cut_reason(void);
 
 /* At the beginning of main(), before any thread, socket or server: where this process may not make
  * network namespaces, but may make a user namespace, it becomes root in one, with a loopback
  * interface of its own. */
-void cable_prepare(void);
+void net_cut_prepare(void);
 
 /* Lays it, plugged in at both ends. */
-bool cable_lay(struct cable *c);
+bool net_cut_lay(struct net_cut *c);
 
 /* In a test of cmocka, which is left out where it cannot be laid (left_out.h). */
-void cable_lay_or_skip(struct cable *c);
+void net_cut_lay_or_skip(struct net_cut *c);
 
 /* This thread is at home again.  Takes one that was not laid, all zero. */
-void cable_done(struct cable *c);
+void net_cut_done(struct net_cut *c);
 
 /* Sockets that this thread makes from now on are at this end. */
-void cable_enter(const struct cable *c, int end);
+void net_cut_enter(const struct net_cut *c, int end);
 
 /* Return at home, when it is so.  What is sent while it is out does not arrive, and nobody is told.
  */
-bool cable_pull(const struct cable *c);
-bool cable_plug(const struct cable *c);
+bool net_cut_pull(const struct net_cut *c);
+bool net_cut_plug(const struct net_cut *c);
 
 #endif

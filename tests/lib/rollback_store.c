@@ -6,7 +6,7 @@
 #define OWN_STORE_IN_TEST
 #include "../../examples/own_store.c"
 
-struct fickle_copy {
+struct rollback_copy {
     struct table table;
 };
 
@@ -15,24 +15,24 @@ static uint64_t identity = 1;
 
 static unsigned long looks;
 
-static enum usher_status fickle_find(struct usher_txn *txn, const struct usher_scope *scope,
-                                     uint8_t kind, const struct usher_text *id,
-                                     struct usher_record *ret)
+static enum usher_status rollback_find(struct usher_txn *txn, const struct usher_scope *scope,
+                                       uint8_t kind, const struct usher_text *id,
+                                       struct usher_record *ret)
 {
     looks++;
     return own_store_ops.find(txn, scope, kind, id, ret);
 }
 
-static enum usher_status fickle_walk(struct usher_txn *txn, const struct usher_scope *scope,
-                                     uint8_t kind, uint8_t slot, const struct usher_text *by,
-                                     uint64_t hi, uint64_t order, bool back,
-                                     struct usher_record *ret)
+static enum usher_status rollback_walk(struct usher_txn *txn, const struct usher_scope *scope,
+                                       uint8_t kind, uint8_t slot, const struct usher_text *by,
+                                       uint64_t hi, uint64_t order, bool back,
+                                       struct usher_record *ret)
 {
     looks++;
     return own_store_ops.walk(txn, scope, kind, slot, by, hi, order, back, ret);
 }
 
-unsigned long fickle_looks(void)
+unsigned long rollback_lookups(void)
 {
     return looks;
 }
@@ -43,9 +43,9 @@ static uint64_t identity_now(struct usher_record_store *s)
     return identity;
 }
 
-static enum usher_status fickle_open(void *payload, struct usher_url *url,
-                                     const struct usher_options *opt, int64_t deadline_ms,
-                                     struct usher_store **ret_store, char line[192])
+static enum usher_status rollback_open(void *payload, struct usher_url *url,
+                                       const struct usher_options *opt, int64_t deadline_ms,
+                                       struct usher_store **ret_store, char line[192])
 {
     static struct usher_record_store_ops ops;
     struct own_store *store = calloc(1, sizeof *store);
@@ -56,10 +56,10 @@ static enum usher_status fickle_open(void *payload, struct usher_url *url,
     if (store == NULL)
         return USHER_NOMEM;
     ops = own_store_ops;
-    ops.name = "fickle";
+    ops.name = "rollback";
     ops.identity = identity_now;
-    ops.find = fickle_find;
-    ops.walk = fickle_walk;
+    ops.find = rollback_find;
+    ops.walk = rollback_walk;
     store->base.ops = &ops;
     status = usher_local_store(&store->base, opt->alloc, ret_store);
     if (status != USHER_OK)
@@ -69,16 +69,16 @@ static enum usher_status fickle_open(void *payload, struct usher_url *url,
     return status;
 }
 
-const struct usher_driver fickle_driver = { "fickle", fickle_open, NULL, NULL };
+const struct usher_driver rollback_driver = { "rollback", rollback_open, NULL, NULL };
 
-void fickle_another(void)
+void rollback_another(void)
 {
     identity++;
 }
 
-struct fickle_copy *fickle_copy(void)
+struct rollback_copy *rollback_copy(void)
 {
-    struct fickle_copy *copy = calloc(1, sizeof *copy);
+    struct rollback_copy *copy = calloc(1, sizeof *copy);
 
     if (copy != NULL && !table_copy(&copy->table, &latest->table)) {
         free(copy);
@@ -87,14 +87,14 @@ struct fickle_copy *fickle_copy(void)
     return copy;
 }
 
-void fickle_free(struct fickle_copy *copy)
+void rollback_free(struct rollback_copy *copy)
 {
     if (copy != NULL)
         table_done(&copy->table);
     free(copy);
 }
 
-void fickle_be(const struct fickle_copy *copy, uint64_t which)
+void rollback_become(const struct rollback_copy *copy, uint64_t which)
 {
     struct table table;
 
@@ -105,7 +105,7 @@ void fickle_be(const struct fickle_copy *copy, uint64_t which)
     identity = which;
 }
 
-void fickle_back(const struct fickle_copy *copy)
+void rollback_to(const struct rollback_copy *copy)
 {
-    fickle_be(copy, identity + 1);
+    rollback_become(copy, identity + 1);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * rollback_store -- a record store that fails over, with the URL `fickle:`.  It is the store of
+ * rollback_store -- a record store that fails over, with the URL `rollback:`.  It is the store of
  * examples/own_store.c with an identity.  A test can give it another identity, or set it back to an
  * earlier state.  Each engine has a store of its own; the functions use the one opened last.
  */
@@ -9,22 +9,22 @@
 
 #include <usher/store/store.h>
 
-extern const struct usher_driver fickle_driver;
+extern const struct usher_driver rollback_driver;
 
 /* How many records were looked for in it so far, by id or in a list. */
-unsigned long fickle_looks(void);
+unsigned long rollback_lookups(void);
 
 /* It is another store from now on, with everything that it has. */
-void fickle_another(void);
+void rollback_another(void);
 
 /* All that is in it; NULL: no memory.  To be freed. */
-struct fickle_copy *fickle_copy(void);
-void fickle_free(struct fickle_copy *copy);
+struct rollback_copy *rollback_copy(void);
+void rollback_free(struct rollback_copy *copy);
 
 /* It has what @copy has, and is another store.  Not while a command runs. */
-void fickle_back(const struct fickle_copy *copy);
+void rollback_to(const struct rollback_copy *copy);
 
 /* The same, and which store it is: for who keeps several that are asked in turn. */
-void fickle_be(const struct fickle_copy *copy, uint64_t which);
+void rollback_become(const struct rollback_copy *copy, uint64_t which);
 
 #endif

@@ -11,194 +11,195 @@
 #include <stdlib.h>
 #include <string.h>
 
-unsigned chatter_below(uint64_t *random, unsigned n)
+unsigned workload_below(uint64_t *random, unsigned n)
 {
     return (unsigned)(next_random(random) % n);
 }
 
-void chatter_put(char to[CHATTER_LINE], const char *format, ...)
+void workload_put(char to[WORKLOAD_LINE], const char *format, ...)
 {
     size_t n = strlen(to);
     va_list args;
 
     va_start(args, format);
-    (void)vsnprintf(to + n, CHATTER_LINE - n, format, args);
+    (void)vsnprintf(to + n, WORKLOAD_LINE - n, format, args);
     va_end(args);
 }
 
-static void number_line(char to[CHATTER_LINE], const struct chatter *c, uint64_t *random)
+static void number_line(char to[WORKLOAD_LINE], const struct workload *c, uint64_t *random)
 {
-    unsigned i = chatter_below(random, CHATTER_NAMES), k = chatter_below(random, 26);
+    unsigned i = workload_below(random, WORKLOAD_NAMES), k = workload_below(random, 26);
 
     if (k < 7)
-        chatter_put(to, "number call p owner=o%u lease=%u", chatter_below(random, 9),
-                    chatter_below(random, 3) * 2000);
+        workload_put(to, "number call p owner=o%u lease=%u", workload_below(random, 9),
+                     workload_below(random, 3) * 2000);
     else if (k < 9)
-        chatter_put(to, "number call p number=n%u owner=o9 node=m%u", i, i % 2);
+        workload_put(to, "number call p number=n%u owner=o9 node=m%u", i, i % 2);
     else if (k < 14)
-        chatter_put(to, "number hangup p n%u token=%" PRIu64 " rest=%u", i, c->number[i],
-                    chatter_below(random, 3) * 500);
-    else if (k < 16 && chatter_below(random, 4) != 0)
-        chatter_put(to, "number renew p n%u token=%" PRIu64, i, c->number[i]);
+        workload_put(to, "number hangup p n%u token=%" PRIu64 " rest=%u", i, c->number[i],
+                     workload_below(random, 3) * 500);
+    else if (k < 16 && workload_below(random, 4) != 0)
+        workload_put(to, "number renew p n%u token=%" PRIu64, i, c->number[i]);
     else if (k < 16) /* a token of what was lost, above all versions: taken back */
-        chatter_put(to, "number renew p n%u token=%" PRIu64 " owner=o%u node=m%u lease=2000", i,
-                    UINT64_MAX, chatter_below(random, 9), i % 2);
+        workload_put(to, "number renew p n%u token=%" PRIu64 " owner=o%u node=m%u lease=2000", i,
+                     UINT64_MAX, workload_below(random, 9), i % 2);
     else if (k < 17)
-        chatter_put(to, "number %s p n%u", chatter_below(random, 2) == 0 ? "unreg" : "del", i);
+        workload_put(to, "number %s p n%u", workload_below(random, 2) == 0 ? "unreg" : "del", i);
     else if (k < 18)
-        chatter_put(to, "number add p n%u group=g", i);
+        workload_put(to, "number add p n%u group=g", i);
     else if (k < 19)
-        chatter_put(to, "number reg p n%u", i);
+        workload_put(to, "number reg p n%u", i);
     else if (k < 20)
-        chatter_put(to, "number sweep p");
+        workload_put(to, "number sweep p");
     else if (k < 21)
-        chatter_put(to, "number lift p n%u", i);
+        workload_put(to, "number lift p n%u", i);
     else if (k < 22)
-        chatter_put(to, "number move p n%u%s", i, chatter_below(random, 2) == 0 ? " group=h" : "");
+        workload_put(to, "number move p n%u%s", i,
+                     workload_below(random, 2) == 0 ? " group=h" : "");
     else if (k < 23)
-        chatter_put(to, "number renew p node=m%u", i % 2);
+        workload_put(to, "number renew p node=m%u", i % 2);
     else if (k < 24)
-        chatter_put(to, "number set p lease-max=%u", chatter_below(random, 3) * 1500);
+        workload_put(to, "number set p lease-max=%u", workload_below(random, 3) * 1500);
     else
-        chatter_put(to, "number show p n%u", i);
+        workload_put(to, "number show p n%u", i);
 }
 
-static void queue_line(char to[CHATTER_LINE], const struct chatter *c, uint64_t *random)
+static void queue_line(char to[WORKLOAD_LINE], const struct workload *c, uint64_t *random)
 {
     static const char *const of_agent[] = { "logout", "pause", "ready", "free", "pull" };
-    unsigned agent = chatter_below(random, CHATTER_NAMES / 2),
-             user = chatter_below(random, 2 * CHATTER_NAMES);
-    unsigned k = chatter_below(random, 29);
+    unsigned agent = workload_below(random, WORKLOAD_NAMES / 2),
+             user = workload_below(random, 2 * WORKLOAD_NAMES);
+    unsigned k = workload_below(random, 29);
 
     if (k < 4)
-        chatter_put(to, "queue login desk a%u capacity=2 lanes=%s level=%u", agent,
-                    agent == 0 ? "*" : "default,x", agent);
+        workload_put(to, "queue login desk a%u capacity=2 lanes=%s level=%u", agent,
+                     agent == 0 ? "*" : "default,x", agent);
     else if (k < 10)
-        chatter_put(to, "queue apply desk u%u lane=%s priority=%u", user,
-                    chatter_below(random, 3) == 0 ? "x" : "default", chatter_below(random, 3));
+        workload_put(to, "queue apply desk u%u lane=%s priority=%u", user,
+                     workload_below(random, 3) == 0 ? "x" : "default", workload_below(random, 3));
     else if (k < 13)
-        chatter_put(to, "queue finish desk %" PRIu64 ".%u", c->login[agent],
-                    1 + chatter_below(random, 2));
+        workload_put(to, "queue finish desk %" PRIu64 ".%u", c->login[agent],
+                     1 + workload_below(random, 2));
     else if (k < 15)
-        chatter_put(to, "queue accept desk a%u u%u", agent, user);
+        workload_put(to, "queue accept desk a%u u%u", agent, user);
     else if (k < 16)
-        chatter_put(to, "queue reject desk a%u u%u", agent, user);
+        workload_put(to, "queue reject desk a%u u%u", agent, user);
     else if (k < 18)
-        chatter_put(to, "queue leave desk u%u", user);
+        workload_put(to, "queue leave desk u%u", user);
     else if (k < 19)
-        chatter_put(to, "queue %s desk a%u", of_agent[chatter_below(random, 5)], agent);
+        workload_put(to, "queue %s desk a%u", of_agent[workload_below(random, 5)], agent);
     else if (k < 21)
-        chatter_put(to, "queue alive desk %s%u",
-                    chatter_below(random, 2) == 0 ? "agent=a" : "user=u",
-                    chatter_below(random, CHATTER_NAMES));
+        workload_put(to, "queue alive desk %s%u",
+                     workload_below(random, 2) == 0 ? "agent=a" : "user=u",
+                     workload_below(random, WORKLOAD_NAMES));
     else if (k < 22)
-        chatter_put(to, "queue set desk offer=%u wrapup=%u", chatter_below(random, 2) * 400,
-                    chatter_below(random, 2) * 300);
+        workload_put(to, "queue set desk offer=%u wrapup=%u", workload_below(random, 2) * 400,
+                     workload_below(random, 2) * 300);
     else if (k < 23)
-        chatter_put(to, "queue move desk u%u priority=%u lane=x", user, chatter_below(random, 3));
+        workload_put(to, "queue move desk u%u priority=%u lane=x", user, workload_below(random, 3));
     else if (k < 24)
-        chatter_put(to, "queue match desk");
+        workload_put(to, "queue match desk");
     else if (k < 26)
-        chatter_put(to, "queue where desk u%u", user);
+        workload_put(to, "queue where desk u%u", user);
     else if (k < 28)
-        chatter_put(to, "queue room desk a%u", agent);
+        workload_put(to, "queue room desk a%u", agent);
     else
-        chatter_put(to, "queue stats desk");
+        workload_put(to, "queue stats desk");
 }
 
-static void room_line(char to[CHATTER_LINE], const struct chatter *c, uint64_t *random)
+static void room_line(char to[WORKLOAD_LINE], const struct workload *c, uint64_t *random)
 {
-    unsigned member = chatter_below(random, CHATTER_NAMES), k = chatter_below(random, 26);
+    unsigned member = workload_below(random, WORKLOAD_NAMES), k = workload_below(random, 26);
 
     (void)c;
     if (k < 5)
-        chatter_put(to, "room join lounge m%u name=%u", member, chatter_below(random, 9));
+        workload_put(to, "room join lounge m%u name=%u", member, workload_below(random, 9));
     else if (k < 7)
-        chatter_put(to, "room leave lounge m%u", member);
+        workload_put(to, "room leave lounge m%u", member);
     else if (k < 11)
-        chatter_put(to, "room set lounge f%u %u other=%u", chatter_below(random, 3),
-                    chatter_below(random, 99), chatter_below(random, 99));
+        workload_put(to, "room set lounge f%u %u other=%u", workload_below(random, 3),
+                     workload_below(random, 99), workload_below(random, 99));
     else if (k < 13)
-        chatter_put(to, "room role lounge r%u m%u", chatter_below(random, 2), member);
+        workload_put(to, "room role lounge r%u m%u", workload_below(random, 2), member);
     else if (k < 15)
-        chatter_put(to, "room share lounge m%u s%u page=%u", member, chatter_below(random, 4),
-                    chatter_below(random, 9));
+        workload_put(to, "room share lounge m%u s%u page=%u", member, workload_below(random, 4),
+                     workload_below(random, 9));
     else if (k < 16)
-        chatter_put(to, "room unshare lounge s%u", chatter_below(random, 4));
+        workload_put(to, "room unshare lounge s%u", workload_below(random, 4));
     else if (k < 18)
-        chatter_put(to, "room member lounge m%u mood %u", member, chatter_below(random, 9));
+        workload_put(to, "room member lounge m%u mood %u", member, workload_below(random, 9));
     else if (k < 20)
-        chatter_put(to, "room alive lounge m%u", member);
+        workload_put(to, "room alive lounge m%u", member);
     else if (k < 21)
-        chatter_put(to, "room all lounge hand %u", chatter_below(random, 2));
+        workload_put(to, "room all lounge hand %u", workload_below(random, 2));
     else if (k < 22)
-        chatter_put(to, "room kick lounge m%u ban=%u", member, chatter_below(random, 2) * 1000);
+        workload_put(to, "room kick lounge m%u ban=%u", member, workload_below(random, 2) * 1000);
     else if (k < 23)
-        chatter_put(to, "room %s lounge", chatter_below(random, 2) == 0 ? "lock" : "unlock");
+        workload_put(to, "room %s lounge", workload_below(random, 2) == 0 ? "lock" : "unlock");
     else if (k < 24)
-        chatter_put(to, chatter_below(random, 4) == 0
-                            ? "room close lounge"
-                            : "room open lounge ttl=3000 grace=500 capacity=5");
+        workload_put(to, workload_below(random, 4) == 0
+                             ? "room close lounge"
+                             : "room open lounge ttl=3000 grace=500 capacity=5");
     else
-        chatter_put(to, "room get lounge");
+        workload_put(to, "room get lounge");
 }
 
-static void stock_line(char to[CHATTER_LINE], const struct chatter *c, uint64_t *random)
+static void stock_line(char to[WORKLOAD_LINE], const struct workload *c, uint64_t *random)
 {
-    unsigned k = chatter_below(random, 12);
+    unsigned k = workload_below(random, 12);
 
     (void)c;
     if (k < 6)
-        chatter_put(to, "serial take order n=%u", 1 + chatter_below(random, 4));
+        workload_put(to, "serial take order n=%u", 1 + workload_below(random, 4));
     else if (k < 8)
-        chatter_put(to, "serial fill order %u", 1 + chatter_below(random, 9));
+        workload_put(to, "serial fill order %u", 1 + workload_below(random, 9));
     else if (k < 9)
-        chatter_put(to, "serial tick order");
+        workload_put(to, "serial tick order");
     else if (k < 10)
-        chatter_put(to, "serial setmax order %u", 1 + chatter_below(random, 50));
+        workload_put(to, "serial setmax order %u", 1 + workload_below(random, 50));
     else
-        chatter_put(to, "serial check order");
+        workload_put(to, "serial check order");
 }
 
-static void bill_line(char to[CHATTER_LINE], const struct chatter *c, uint64_t *random)
+static void bill_line(char to[WORKLOAD_LINE], const struct workload *c, uint64_t *random)
 {
     static const char *const ends[] = { "confirm", "confirm", "return", "void" };
-    unsigned k = chatter_below(random, 11);
+    unsigned k = workload_below(random, 11);
 
     if (k < 5)
-        chatter_put(to, "serial reserve bill owner=o%u lease=%u", chatter_below(random, 5),
-                    500 + chatter_below(random, 2) * 5000);
+        workload_put(to, "serial reserve bill owner=o%u lease=%u", workload_below(random, 5),
+                     500 + workload_below(random, 2) * 5000);
     else if (k < 9 && c->serial[0] != '\0')
-        chatter_put(to, "serial %s bill %s token=%" PRIu64, ends[chatter_below(random, 4)],
-                    c->serial, c->serial_token);
+        workload_put(to, "serial %s bill %s token=%" PRIu64, ends[workload_below(random, 4)],
+                     c->serial, c->serial_token);
     else if (k < 10)
-        chatter_put(to, "serial sweep bill");
+        workload_put(to, "serial sweep bill");
     else
-        chatter_put(to, "serial holds bill");
+        workload_put(to, "serial holds bill");
 }
 
-static void id_line(char to[CHATTER_LINE], const struct chatter *c, uint64_t *random)
+static void id_line(char to[WORKLOAD_LINE], const struct workload *c, uint64_t *random)
 {
-    unsigned k = chatter_below(random, 11);
+    unsigned k = workload_below(random, 11);
 
     if (k < 7)
-        chatter_put(to, "id next ids n=%u", 1 + chatter_below(random, 700));
+        workload_put(to, "id next ids n=%u", 1 + workload_below(random, 700));
     else if (k < 9 && c->id_n > 1)
-        chatter_put(to, "id return ids %" PRId64 " %" PRId64 " token=%" PRIu64, c->id + 1,
-                    c->id_n - 1, c->id_token);
+        workload_put(to, "id return ids %" PRId64 " %" PRId64 " token=%" PRIu64, c->id + 1,
+                     c->id_n - 1, c->id_token);
     else if (k < 10)
-        chatter_put(to, "id set ids step=%u", 100 + chatter_below(random, 500));
+        workload_put(to, "id set ids step=%u", 100 + workload_below(random, 500));
     else
-        chatter_put(to, "id show ids");
+        workload_put(to, "id show ids");
 }
 
-const struct chatter_scope chatter_scopes[CHATTER_SCOPES] = {
+const struct workload_scope workload_scopes[WORKLOAD_SCOPES] = {
     { USHER_NUMBER, "p", number_line },  { USHER_QUEUE, "desk", queue_line },
     { USHER_ROOM, "lounge", room_line }, { USHER_SERIAL, "order", stock_line },
     { USHER_SERIAL, "bill", bill_line }, { USHER_ID, "ids", id_line },
 };
 
-const char *const chatter_begin[] = {
+const char *const workload_begin[] = {
     "number add p n0 group=g",
     "number add p n1 group=g",
     "number add p n2",
@@ -214,20 +215,20 @@ const char *const chatter_begin[] = {
     "id create ids step=300",
 };
 
-const unsigned chatter_n_begin = sizeof chatter_begin / sizeof *chatter_begin;
+const unsigned workload_n_begin = sizeof workload_begin / sizeof *workload_begin;
 
-void chatter_learn(struct chatter *c, const struct usher_operation *command,
-                   const struct usher_result *r)
+void workload_learn(struct workload *c, const struct usher_operation *command,
+                    const struct usher_result *r)
 {
     if (!USHER_IS_DONE(r->status))
         return;
     switch (command->verb) {
     case USHER_NUMBER_CALL:
     case USHER_NUMBER_RENEW:
-        c->number[atoi(r->of.number.number + 1) % CHATTER_NAMES] = r->of.number.token;
+        c->number[atoi(r->of.number.number + 1) % WORKLOAD_NAMES] = r->of.number.token;
         break;
     case USHER_QUEUE_LOGIN:
-        c->login[atoi(r->of.queue.agent + 1) % CHATTER_NAMES] = r->of.queue.login;
+        c->login[atoi(r->of.queue.agent + 1) % WORKLOAD_NAMES] = r->of.queue.login;
         break;
     case USHER_SERIAL_RESERVE:
         if (usher_serial_text(r, 0, c->serial, sizeof c->serial) == 0)

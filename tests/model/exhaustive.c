@@ -515,10 +515,10 @@ static uint64_t try_world(struct runner *r, const struct world *w, double end)
 /* In seconds, 0: as long as it takes. */
 static double limit_of(double given)
 {
-    if (share_long())
+    if (budget_long())
         return 0;
     /* What makes it slow makes it take too long: that sees a share of what is complete without. */
-    return share_slow() && (given <= 0 || given > 8) ? 8 : given;
+    return budget_slow() && (given <= 0 || given > 8) ? 8 : given;
 }
 
 static void try_store(const char *name, double seconds_given)

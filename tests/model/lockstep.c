@@ -600,7 +600,7 @@ static void world_close(struct world *w)
 static void all_stores_answer_like_the_model(void **state)
 {
     uint64_t seed = number_from("USHER_SEED", noun->seed), steps = 0;
-    uint64_t most = share_of("USHER_STEPS", share_long() ? noun->steps_long : noun->steps);
+    uint64_t most = budget_of("USHER_STEPS", budget_long() ? noun->steps_long : noun->steps);
     unsigned worlds = 0;
 
     (void)state;

@@ -40,20 +40,20 @@ struct holds {
     struct held held[4];
 };
 
-struct babble {
-    struct babble_options opt;
+struct random_commands {
+    struct random_options opt;
     struct rng rng;
     int64_t now;
     uint64_t made;
     struct ring tokens[NOUNS], versions[NOUNS];
     struct names cursors[NOUNS], serials, rooms;
     struct holds holds[NOUNS];
-    int64_t id_max[BABBLE_SCOPES];
+    int64_t id_max[RANDOM_SCOPES];
 };
 
-struct babble *babble_open(const struct babble_options *opt)
+struct random_commands *random_open(const struct random_options *opt)
 {
-    struct babble *b = calloc(1, sizeof *b);
+    struct random_commands *b = calloc(1, sizeof *b);
 
     if (b == NULL)
         abort();
@@ -63,19 +63,19 @@ struct babble *babble_open(const struct babble_options *opt)
     return b;
 }
 
-void babble_close(struct babble *b)
+void random_close(struct random_commands *b)
 {
     free(b);
 }
 
-int64_t babble_now(const struct babble *b)
+int64_t random_now(const struct random_commands *b)
 {
     return b->now;
 }
 
-const char *babble_scope(enum usher_noun noun, unsigned i)
+const char *random_scope(enum usher_noun noun, unsigned i)
 {
-    static char names[NOUNS][BABBLE_SCOPES][24];
+    static char names[NOUNS][RANDOM_SCOPES][24];
     char *name = names[noun][i];
 
     if (name[0] == '\0')
@@ -87,8 +87,8 @@ static int scope_of(const struct usher_operation *c)
 {
     enum usher_noun noun = (enum usher_noun)((unsigned)c->verb >> 8);
 
-    for (unsigned i = 0; i < BABBLE_SCOPES; i++) {
-        const char *name = babble_scope(noun, i);
+    for (unsigned i = 0; i < RANDOM_SCOPES; i++) {
+        const char *name = random_scope(noun, i);
 
         if (c->scope.size == strlen(name) && memcmp(c->scope.data, name, c->scope.size) == 0)
             return (int)i;
@@ -135,7 +135,7 @@ static const char *names_get(struct rng *rng, const struct names *names)
     return names->names[(names->n - 1 - rng_below(rng, rng_chance(rng, 50) ? 1 : n)) % KNOWN];
 }
 
-static void learn_field(struct babble *b, unsigned noun, const struct usher__field *f,
+static void learn_field(struct random_commands *b, unsigned noun, const struct usher__field *f,
                         const char *of)
 {
     const char *at = of + f->offset;
@@ -161,7 +161,7 @@ static void learn_field(struct babble *b, unsigned noun, const struct usher__fie
     }
 }
 
-static void learn_hold(struct babble *b, const struct usher_operation *c,
+static void learn_hold(struct random_commands *b, const struct usher_operation *c,
                        const struct usher_result *r)
 {
     unsigned noun = (unsigned)c->verb >> 8;
@@ -213,7 +213,7 @@ static void learn_hold(struct babble *b, const struct usher_operation *c,
 }
 
 /* Of a verb with a token: what some hold is of, and on the scope of that. */
-static void hold_meant(struct babble *b, struct babbled *c)
+static void hold_meant(struct random_commands *b, struct random_command *c)
 {
     unsigned noun = (unsigned)c->c.verb >> 8;
     const struct holds *holds = &b->holds[noun];
@@ -282,10 +282,11 @@ static void hold_meant(struct babble *b, struct babbled *c)
     default:
         return;
     }
-    c->c.scope = text(babble_scope((enum usher_noun)noun, held->scope));
+    c->c.scope = text(random_scope((enum usher_noun)noun, held->scope));
 }
 
-void babble_learn(struct babble *b, const struct usher_operation *c, const struct usher_result *r)
+void random_learn(struct random_commands *b, const struct usher_operation *c,
+                  const struct usher_result *r)
 {
     const struct usher__noun *noun = usher__noun((unsigned)c->verb >> 8);
     char serial[USHER_SERIAL_TEXT_MAX + 1], room[64];
@@ -317,7 +318,7 @@ void babble_learn(struct babble *b, const struct usher_operation *c, const struc
     }
 }
 
-void babble_listen(struct babble_ear *ear, const struct usher_operation *c,
+void random_listen(struct random_listener *ear, const struct usher_operation *c,
                    const struct usher_result *r)
 {
     int scope = scope_of(c);
@@ -326,7 +327,7 @@ void babble_listen(struct babble_ear *ear, const struct usher_operation *c,
         ear->epochs[(unsigned)c->verb >> 8][scope] = r->epoch;
 }
 
-void babble_resolve(struct babbled *c, const struct babble_ear *ear)
+void random_resolve(struct random_command *c, const struct random_listener *ear)
 {
     int scope = scope_of(&c->c);
     unsigned noun = (unsigned)c->c.verb >> 8;
@@ -356,13 +357,13 @@ static const struct {
 static const char long_text[USHER_VALUE_MAX + 2] = { 'x' };
 
 /* A place for a name in @c. */
-static char *place(struct babbled *c, unsigned *used)
+static char *place(struct random_command *c, unsigned *used)
 {
     return c->texts[*used < 5 ? (*used)++ : 4];
 }
 
-static struct usher_text name(struct babble *b, const struct usher__noun *noun, unsigned verb,
-                              const struct usher__arg *arg, char *to)
+static struct usher_text name(struct random_commands *b, const struct usher__noun *noun,
+                              unsigned verb, const struct usher__arg *arg, char *to)
 {
     struct rng *r = &b->rng;
     const char *known = NULL;
@@ -396,7 +397,7 @@ static struct usher_text name(struct babble *b, const struct usher__noun *noun, 
     return text(to);
 }
 
-static struct usher_text groups(struct babble *b, char *to)
+static struct usher_text groups(struct random_commands *b, char *to)
 {
     static const char *const lists[] = { "*", "g0", "g1,g2", "g2,*", "g0,g1,g2", "g1,g1" };
 
@@ -404,7 +405,7 @@ static struct usher_text groups(struct babble *b, char *to)
     return text(to);
 }
 
-static struct usher_text value(struct babble *b, const struct usher__arg *arg, char *to)
+static struct usher_text value(struct random_commands *b, const struct usher__arg *arg, char *to)
 {
     static const char *const dates[] = { "%Y%m%d", "%H%M-", "%y%j", "x%%", "%Q" };
     static const char *const affixes[] = { "", "A", "IN-", "1", "0" };
@@ -433,7 +434,7 @@ static struct usher_text value(struct babble *b, const struct usher__arg *arg, c
     return text(to);
 }
 
-static struct usher_text fields(struct babble *b, struct babbled *c)
+static struct usher_text fields(struct random_commands *b, struct random_command *c)
 {
     static const char *const some[] = { "f0", "f1", "f2", "wb.a", "wb.b", "f9" };
     struct usher_text names[3], values[3], t;
@@ -462,7 +463,7 @@ static int64_t extreme(struct rng *r, int64_t min, int64_t max)
     return n < min ? min : n > max ? max : n;
 }
 
-static int64_t number(struct babble *b, const struct usher__noun *noun,
+static int64_t number(struct random_commands *b, const struct usher__noun *noun,
                       const struct usher__verb *verb, const struct usher__arg *arg)
 {
     static const int64_t spans[] = { 0, 1, 10, 100, 1000, 2000, 5000, 60000, 3600000 };
@@ -501,7 +502,7 @@ static int64_t number(struct babble *b, const struct usher__noun *noun,
 
 /* Is there one that the world of this test has not, or that makes nearly all `stale` or `invalid`?
  */
-static bool left_out(struct babble *b, const struct usher__arg *arg)
+static bool left_out(struct random_commands *b, const struct usher__arg *arg)
 {
     if (strcmp(arg->word, "if-version") == 0 || strcmp(arg->word, "strict") == 0 ||
         arg->type == USHER__ARG_EPOCH)
@@ -511,9 +512,9 @@ static bool left_out(struct babble *b, const struct usher__arg *arg)
     return strcmp(arg->word, "authority") == 0;
 }
 
-static void argument(struct babble *b, const struct usher__noun *noun,
+static void argument(struct random_commands *b, const struct usher__noun *noun,
                      const struct usher__verb *verb, const struct usher__arg *arg,
-                     struct babbled *ret, unsigned *used)
+                     struct random_command *ret, unsigned *used)
 {
     struct usher_operation *c = &ret->c;
     char *at = (char *)c + arg->offset;
@@ -592,7 +593,7 @@ static bool is_needed(const char *word)
     return false;
 }
 
-static const struct usher__verb *any_verb(struct babble *b, const struct usher__noun *noun)
+static const struct usher__verb *any_verb(struct random_commands *b, const struct usher__noun *noun)
 {
     struct rng *r = &b->rng;
     const struct usher__verb *verb;
@@ -610,7 +611,7 @@ static const struct usher__verb *any_verb(struct babble *b, const struct usher__
     }
 }
 
-static void pass(struct babble *b)
+static void pass(struct random_commands *b)
 {
     static const int64_t steps[] = { 0, 1, 3, 20, 100 };
     struct rng *r = &b->rng;
@@ -624,17 +625,17 @@ static void pass(struct babble *b)
         b->now += 86400000;
 }
 
-void babble_next(struct babble *b, struct babbled *ret)
+void random_next(struct random_commands *b, struct random_command *ret)
 {
     unsigned code;
 
     do
         code = 1 + (unsigned)rng_below(&b->rng, NOUNS - 1);
     while ((b->opt.nouns >> code & 1u) == 0);
-    babble_verb(b, any_verb(b, usher__noun(code))->verb, ret);
+    random_verb(b, any_verb(b, usher__noun(code))->verb, ret);
 }
 
-void babble_verb(struct babble *b, unsigned code, struct babbled *ret)
+void random_verb(struct random_commands *b, unsigned code, struct random_command *ret)
 {
     static char ids[8][8];
     struct rng *r = &b->rng;
@@ -647,8 +648,8 @@ void babble_verb(struct babble *b, unsigned code, struct babbled *ret)
     memset(ret, 0, sizeof *ret);
     ret->c.verb = (enum usher_verb)verb->verb;
     ret->c.scope =
-        text(babble_scope((enum usher_noun)noun->noun,
-                          rng_chance(r, 70) ? 0 : (unsigned)rng_below(r, BABBLE_SCOPES)));
+        text(random_scope((enum usher_noun)noun->noun,
+                          rng_chance(r, 70) ? 0 : (unsigned)rng_below(r, RANDOM_SCOPES)));
     takes = verb->order;
     for (unsigned i = 0; i < noun->n_args; i++)
         if ((verb->keys >> i & 1u) != 0 && rng_chance(r, 30) && !left_out(b, &noun->args[i]))
@@ -761,7 +762,7 @@ static void field_print(FILE *f, const struct usher__field *field, const char *o
     }
 }
 
-void babble_print(FILE *f, const struct usher_operation *c, const struct usher_result *r,
+void random_print(FILE *f, const struct usher_operation *c, const struct usher_result *r,
                   size_t most)
 {
     const struct usher__noun *noun = usher__noun((unsigned)c->verb >> 8);
@@ -819,7 +820,7 @@ static bool fields_same(const struct usher_operation *c, const struct usher_resu
     return true;
 }
 
-bool babble_same(const struct usher_operation *c, const struct usher_result *a,
+bool random_same(const struct usher_operation *c, const struct usher_result *a,
                  const struct usher_result *b, FILE *f)
 {
     bool same = a->status == b->status && a->version == b->version && a->repeated == b->repeated &&
@@ -829,13 +830,13 @@ bool babble_same(const struct usher_operation *c, const struct usher_result *a,
     if (same && a->status < USHER_INVALID)
         same = fields_same(c, a, b);
     if (!same && f != NULL) {
-        babble_print(f, c, a, 60);
-        babble_print(f, c, b, 60);
+        random_print(f, c, a, 60);
+        random_print(f, c, b, 60);
     }
     return same;
 }
 
-void babble_epoch_mend(struct babbled *b)
+void random_epoch_mend(struct random_command *b)
 {
     struct usher_text *t = &b->c.arg.id.epoch;
 

@@ -5,7 +5,7 @@
  * Every verb of the tables is spoken, and each argument gets a value by its type and its word:
  * few names, so that commands meet; what earlier answers said (tokens, versions, rooms, serials,
  * cursors), or something beside it; times and limits of all sizes, up to where numbers end.  A verb
- * that is added is babbled without further ado; an argument with a word that nobody has told
+ * that is added is made without further ado; an argument with a word that nobody has told
  * random_commands.c of ends the test.
  *
  * One seed gives the same commands as long as the same answers are heard.
@@ -21,13 +21,13 @@
 #include <usher/store/operation.h>
 
 /* Scopes of one noun; names of a scope begin with the noun's word. */
-#define BABBLE_SCOPES 3
+#define RANDOM_SCOPES 3
 /* Bits of nouns: 1 << enum usher_noun. */
-#define BABBLE_ALL 0x7eu
+#define RANDOM_ALL 0x7eu
 /* The index of rooms is the engine's own; partitions of other names than it uses. */
-#define BABBLE_SPOKEN (BABBLE_ALL & ~(1u << USHER_ROOMS))
+#define RANDOM_SPOKEN (RANDOM_ALL & ~(1u << USHER_ROOMS))
 
-struct babble_options {
+struct random_options {
     uint64_t seed;
     unsigned nouns;    /* bits */
     unsigned requests; /* percent of the commands that have a request id */
@@ -39,50 +39,51 @@ struct babble_options {
     bool least;        /* max=1 wherever there may be one */
 };
 
-struct babble;
+struct random_commands;
 
-struct babble *babble_open(const struct babble_options *opt);
-void babble_close(struct babble *b);
+struct random_commands *random_open(const struct random_options *opt);
+void random_close(struct random_commands *b);
 
 /* A command with what its texts point to.  Not to be moved. */
-struct babbled {
+struct random_command {
     struct usher_operation c;
-    bool epoch; /* its argument `epoch` is that of the store that is asked: babble_resolve() */
+    bool epoch; /* its argument `epoch` is that of the store that is asked: random_resolve() */
     char texts[6][USHER_NAME_MAX + 2];
     unsigned char fields[1024];
 };
 
-void babble_next(struct babble *b, struct babbled *ret);
+void random_next(struct random_commands *b, struct random_command *ret);
 
 /* One of this verb. */
-void babble_verb(struct babble *b, unsigned verb, struct babbled *ret);
+void random_verb(struct random_commands *b, unsigned verb, struct random_command *ret);
 
 /* What one store has answered: epochs are its own. */
-struct babble_ear {
-    uint64_t epochs[8][BABBLE_SCOPES];
+struct random_listener {
+    uint64_t epochs[8][RANDOM_SCOPES];
 };
 /* The command as it is for the store with @ear. */
-void babble_resolve(struct babbled *c, const struct babble_ear *ear);
-void babble_listen(struct babble_ear *ear, const struct usher_operation *c,
+void random_resolve(struct random_command *c, const struct random_listener *ear);
+void random_listen(struct random_listener *ear, const struct usher_operation *c,
                    const struct usher_result *r);
 /* What is learnt for later commands, from the answers of one store only. */
-void babble_learn(struct babble *b, const struct usher_operation *c, const struct usher_result *r);
+void random_learn(struct random_commands *b, const struct usher_operation *c,
+                  const struct usher_result *r);
 
 /* The time of the last command. */
-int64_t babble_now(const struct babble *b);
+int64_t random_now(const struct random_commands *b);
 
 /* Scope @i of @noun. */
-const char *babble_scope(enum usher_noun noun, unsigned i);
+const char *random_scope(enum usher_noun noun, unsigned i);
 
 /* All that two answers to @c say but for their epochs, and of failures their fields.  Else writes
  * what differs to @f (NULL: none). */
-bool babble_same(const struct usher_operation *c, const struct usher_result *a,
+bool random_same(const struct usher_operation *c, const struct usher_result *a,
                  const struct usher_result *b, FILE *f);
 
-/* Print the fields of @r that babble_same() compares.  Texts are cut after @most bytes. */
-void babble_print(FILE *f, const struct usher_operation *c, const struct usher_result *r,
+/* Print the fields of @r that random_same() compares.  Texts are cut after @most bytes. */
+void random_print(FILE *f, const struct usher_operation *c, const struct usher_result *r,
                   size_t most);
 /* Replace an epoch that no dispenser has by one that is written in every text. */
-void babble_epoch_mend(struct babbled *b);
+void random_epoch_mend(struct random_command *b);
 
 #endif

@@ -272,7 +272,7 @@ static bool answer_same(const struct usher__calls *of, const struct usher_reply 
 struct world {
     uint64_t seed;
     struct rng rng;
-    struct babbled *commands;
+    struct random_command *commands;
     struct usher_reply *replies[COMMANDS_MAX];
     size_t n;
     unsigned calls, posted;
@@ -282,32 +282,32 @@ static void as_operations(struct world *w, const struct test_store *store)
 {
     static const unsigned extremes[] = { 0, 0, 2, 20 };
     struct usher_engine *e = engine_on_store(store);
-    struct babble_options opt;
-    struct babble_ear ear;
-    struct babble *b;
+    struct random_options opt;
+    struct random_listener ear;
+    struct random_commands *b;
 
     memset(&ear, 0, sizeof ear);
     memset(&opt, 0, sizeof opt);
     opt.seed = w->seed;
     opt.nouns =
-        rng_chance(&w->rng, 40) ? BABBLE_SPOKEN : 1u << (1 + rng_below(&w->rng, USHER_ROOMS - 1));
+        rng_chance(&w->rng, 40) ? RANDOM_SPOKEN : 1u << (1 + rng_below(&w->rng, USHER_ROOMS - 1));
     opt.requests = (unsigned)rng_below(&w->rng, 3) * 15;
     opt.extremes = extremes[rng_below(&w->rng, 4)];
     opt.wrong = (unsigned)rng_below(&w->rng, 3) * 5;
     opt.presence = rng_chance(&w->rng, 30);
-    b = babble_open(&opt);
+    b = random_open(&opt);
     for (size_t i = 0; i < w->n; i++) {
         struct usher_result r;
 
-        babble_next(b, &w->commands[i]);
-        babble_epoch_mend(&w->commands[i]);
-        babble_resolve(&w->commands[i], &ear);
+        random_next(b, &w->commands[i]);
+        random_epoch_mend(&w->commands[i]);
+        random_resolve(&w->commands[i], &ear);
         assert_int_not_equal(usher_operate(e, &w->commands[i].c, &r, 1), USHER_INVALID);
-        babble_listen(&ear, &w->commands[i].c, &r);
-        babble_learn(b, &w->commands[i].c, &r);
+        random_listen(&ear, &w->commands[i].c, &r);
+        random_learn(b, &w->commands[i].c, &r);
         usher_result_done(&r);
     }
-    babble_close(b);
+    random_close(b);
     usher_close(e);
 }
 
@@ -323,25 +323,25 @@ static struct usher_reply *execute(struct usher_engine *e, const struct usher_op
     return reply;
 }
 
-static void listen(struct babble_ear *ear, const struct usher_operation *c, uint64_t epoch)
+static void listen(struct random_listener *ear, const struct usher_operation *c, uint64_t epoch)
 {
     struct usher_result heard;
 
     memset(&heard, 0, sizeof heard);
     heard.epoch = epoch;
-    babble_listen(ear, c, &heard);
+    random_listen(ear, c, &heard);
 }
 
 static void as_values(struct world *w, const struct test_store *store)
 {
     struct usher_engine *e = engine_on_store(store);
-    struct babble_ear ear;
+    struct random_listener ear;
 
     memset(&ear, 0, sizeof ear);
     for (size_t i = 0; i < w->n; i++) {
         struct told t;
 
-        babble_resolve(&w->commands[i], &ear);
+        random_resolve(&w->commands[i], &ear);
         tell(&w->commands[i].c, &t);
         w->replies[i] = execute(e, &w->commands[i].c, &t);
         listen(&ear, &w->commands[i].c, w->replies[i]->epoch);
@@ -408,7 +408,7 @@ static bool called(struct world *w, struct usher_engine *e, const struct usher_o
 static bool as_calls(struct world *w, const struct test_store *store, size_t *ret_at)
 {
     struct usher_engine *e = engine_on_store(store);
-    struct babble_ear ear;
+    struct random_listener ear;
     bool good = true;
 
     memset(&ear, 0, sizeof ear);
@@ -418,7 +418,7 @@ static bool as_calls(struct world *w, const struct test_store *store, size_t *re
         uint64_t epoch = 0;
         struct told t;
 
-        babble_resolve(&w->commands[i], &ear);
+        random_resolve(&w->commands[i], &ear);
         tell(c, &t);
         *ret_at = i;
         if (t.sayable) {
@@ -437,7 +437,7 @@ static bool as_calls(struct world *w, const struct test_store *store, size_t *re
 
 TEST(calls_are_as_values)
 {
-    uint64_t seed = number_from("USHER_SEED", 1), worlds = share_of("USHER_WORLDS", 240);
+    uint64_t seed = number_from("USHER_SEED", 1), worlds = budget_of("USHER_WORLDS", 240);
     unsigned calls = 0, posted = 0;
     struct world w;
 

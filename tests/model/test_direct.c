@@ -50,8 +50,8 @@ struct side {
 struct world {
     uint64_t seed, step;
     struct rng rng;
-    struct babble *babble;
-    struct babble_ear ear;
+    struct random_commands *source;
+    struct random_listener ear;
     struct usher_engine *e;
     struct side library, direct;
     unsigned noun;
@@ -237,13 +237,13 @@ static const struct usher__noun *noun_of(const struct usher_operation *op)
 
 static unsigned scope_no(const struct usher_operation *op)
 {
-    for (unsigned i = 0; i < BABBLE_SCOPES; i++) {
-        const char *name = babble_scope((enum usher_noun)noun_of(op)->noun, i);
+    for (unsigned i = 0; i < RANDOM_SCOPES; i++) {
+        const char *name = random_scope((enum usher_noun)noun_of(op)->noun, i);
 
         if (op->scope.size == strlen(name) && memcmp(op->scope.data, name, op->scope.size) == 0)
             return i;
     }
-    return BABBLE_SCOPES;
+    return RANDOM_SCOPES;
 }
 
 /* Is @arg a token or a version? */
@@ -298,7 +298,7 @@ static char room_for[2][64][600];
 
 /* Take out of @op the arguments that direct calls do not have, and those that mean other things on
  * the two sides. */
-static void tame(const struct world *w, struct babbled *b)
+static void tame(const struct world *w, struct random_command *b)
 {
     const struct usher__noun *noun = noun_of(&b->c);
     unsigned scope = scope_no(&b->c);
@@ -711,7 +711,7 @@ static void hostile(struct world *w, const struct usher_operation *op)
     struct call c;
     redisReply *reply;
 
-    if (!call_of(w, op, rng_chance(&w->rng, 50), &c) || scope_no(op) == BABBLE_SCOPES ||
+    if (!call_of(w, op, rng_chance(&w->rng, 50), &c) || scope_no(op) == RANDOM_SCOPES ||
         !spoil(w, op, &c))
         return;
     n_hostile[w->noun]++;
@@ -802,7 +802,7 @@ static void read_again(struct world *w, const struct usher_operation *op, enum u
 }
 
 /* The same command on both sides.  Returns whether a room is still being closed. */
-static bool both(struct world *w, const struct babbled *b, struct call *c)
+static bool both(struct world *w, const struct random_command *b, struct call *c)
 {
     struct usher_result result;
     redisReply *reply;
@@ -831,8 +831,8 @@ static bool both(struct world *w, const struct babbled *b, struct call *c)
     freeReplyObject(reply);
     if ((usher_operation_flags(&b->c) & USHER_OPERATION_WRITES) == 0 && rng_chance(&w->rng, 25))
         read_again(w, &b->c, result.status);
-    babble_listen(&w->ear, &b->c, &result);
-    babble_learn(w->babble, &b->c, &result);
+    random_listen(&w->ear, &b->c, &result);
+    random_learn(w->source, &b->c, &result);
     more = b->c.verb == USHER_ROOM_CLOSE && result.status < USHER_INVALID && result.of.room.more;
     usher_result_done(&result);
     return more;
@@ -840,11 +840,11 @@ static bool both(struct world *w, const struct babbled *b, struct call *c)
 
 static void one(struct world *w)
 {
-    struct babbled b;
+    struct random_command b;
     struct call c;
 
-    babble_next(w->babble, &b);
-    babble_resolve(&b, &w->ear);
+    random_next(w->source, &b);
+    random_resolve(&b, &w->ear);
     tame(w, &b);
     if (rng_chance(&w->rng, 20))
         hostile(w, &b.c);
@@ -869,7 +869,7 @@ static void audit(const struct world *w, struct usher_engine *e, const char *sid
     assert_int_equal(usher_check(e, NULL, w->noun == USHER_ROOM ? NULL : print_fault,
                                  (void *)(uintptr_t)side, &found),
                      USHER_OK);
-    if (found.faults != 0 && (w->noun != USHER_ROOM || found.faults > BABBLE_SCOPES))
+    if (found.faults != 0 && (w->noun != USHER_ROOM || found.faults > RANDOM_SCOPES))
         fail_msg("USHER_SEED=%" PRIu64 " USHER_NOUNS=%u: %" PRIu64 " faults %s", w->seed,
                  1u << w->noun, found.faults, side);
 }
@@ -889,7 +889,7 @@ static struct usher_engine *open_with(const char *prefix)
 static void world(uint64_t seed, unsigned noun, uint64_t steps)
 {
     static const unsigned extremes[] = { 0, 3, 10, 30 };
-    struct babble_options opt = { .seed = seed, .nouns = 1u << noun };
+    struct random_options opt = { .seed = seed, .nouns = 1u << noun };
     struct world w = { .seed = seed, .noun = noun };
     struct usher_engine *e;
 
@@ -900,12 +900,12 @@ static void world(uint64_t seed, unsigned noun, uint64_t steps)
     opt.least = rng_chance(&w.rng, 20);
     assert_true(redis_do_ok(server, "FLUSHALL", NULL));
     w.e = open_with("l:");
-    w.babble = babble_open(&opt);
+    w.source = random_open(&opt);
     /* a side remembers a limited number of scopes */
     for (; w.step < steps && w.library.n_bases < BASES - 8 && w.library.n_epochs < EPOCHS - 8;
          w.step++)
         one(&w);
-    babble_close(w.babble);
+    random_close(w.source);
     audit(&w, w.e, "of the library");
     usher_close(w.e);
     e = open_with("d:");
@@ -934,8 +934,8 @@ static void load(unsigned noun)
 TEST(direct_calls_answer_as_the_library_does)
 {
     uint64_t seed = number_from("USHER_SEED", 9001);
-    uint64_t most = share_of("USHER_STEPS", share_long() ? 6000000 : 18000);
-    unsigned nouns = (unsigned)number_from("USHER_NOUNS", BABBLE_ALL) & BABBLE_ALL;
+    uint64_t most = budget_of("USHER_STEPS", budget_long() ? 6000000 : 18000);
+    unsigned nouns = (unsigned)number_from("USHER_NOUNS", RANDOM_ALL) & RANDOM_ALL;
 
     memset(long_word, 'x', sizeof long_word);
     most /= nouns != 0 ? (uint64_t)__builtin_popcount(nouns) : 1;

@@ -33,7 +33,7 @@
 struct world {
     uint64_t seed;
     const char *store;
-    struct babbled *commands;
+    struct random_command *commands;
     struct usher_result *results;
     size_t *batches; /* sizes */
     size_t n, n_batches;
@@ -822,21 +822,21 @@ static void as_operations(struct world *w, const struct test_store *store)
     static const unsigned extremes[] = { 0, 0, 2, 20 };
     static struct usher_operation commands[BATCH_MAX];
     struct usher_engine *e = engine_on_store(store);
-    struct babble_options opt;
-    struct babble_ear ear;
-    struct babble *b;
+    struct random_options opt;
+    struct random_listener ear;
+    struct random_commands *b;
 
     memset(&ear, 0, sizeof ear);
     memset(&opt, 0, sizeof opt);
     opt.seed = w->seed;
     opt.nouns =
-        rng_chance(&w->rng, 40) ? BABBLE_SPOKEN : 1u << (1 + rng_below(&w->rng, USHER_ROOMS - 1));
+        rng_chance(&w->rng, 40) ? RANDOM_SPOKEN : 1u << (1 + rng_below(&w->rng, USHER_ROOMS - 1));
     opt.requests = (unsigned)rng_below(&w->rng, 3) * 15;
     opt.extremes = extremes[rng_below(&w->rng, 4)];
     opt.wrong = (unsigned)rng_below(&w->rng, 3) * 5;
     opt.presence = rng_chance(&w->rng, 30);
     opt.least = rng_chance(&w->rng, 20);
-    b = babble_open(&opt);
+    b = random_open(&opt);
     for (size_t at = 0, k; at < w->n; at += k) {
         size_t most = rng_chance(&w->rng, 60) ? 1 : rng_chance(&w->rng, 80) ? 20 : BATCH_MAX;
 
@@ -844,19 +844,19 @@ static void as_operations(struct world *w, const struct test_store *store)
         k = w->n - at < k ? w->n - at : k;
         w->batches[w->n_batches++] = k;
         for (size_t i = 0; i < k; i++) {
-            babble_next(b, &w->commands[at + i]);
-            babble_epoch_mend(&w->commands[at + i]);
-            babble_resolve(&w->commands[at + i], &ear);
+            random_next(b, &w->commands[at + i]);
+            random_epoch_mend(&w->commands[at + i]);
+            random_resolve(&w->commands[at + i], &ear);
             commands[i] = w->commands[at + i].c;
         }
         assert_int_not_equal(usher_operate(e, commands, w->results + at, k), USHER_INVALID);
         for (size_t i = 0; i < k; i++) {
-            babble_listen(&ear, &commands[i], &w->results[at + i]);
-            babble_learn(b, &commands[i], &w->results[at + i]);
+            random_listen(&ear, &commands[i], &w->results[at + i]);
+            random_learn(b, &commands[i], &w->results[at + i]);
             learn(&commands[i], &w->results[at + i]);
         }
     }
-    babble_close(b);
+    random_close(b);
     usher_close(e);
 }
 
@@ -867,7 +867,7 @@ static bool as_values_all(struct world *w, const struct test_store *store, size_
     static struct usher_reply *replies[BATCH_MAX];
     static struct given given[BATCH_MAX];
     struct usher_engine *e = engine_on_store(store);
-    struct babble_ear ear;
+    struct random_listener ear;
     bool good = true;
     size_t at = 0;
 
@@ -876,7 +876,7 @@ static bool as_values_all(struct world *w, const struct test_store *store, size_
         size_t n = w->batches[i];
 
         for (size_t k = 0; k < n; k++) {
-            babble_resolve(&w->commands[at + k], &ear);
+            random_resolve(&w->commands[at + k], &ear);
             as_values(&w->commands[at + k].c, &w->rng, &given[k], &commands[k]);
         }
         assert_int_not_equal(usher_execute(e, commands, n, 0, replies), USHER_INVALID);
@@ -885,7 +885,7 @@ static bool as_values_all(struct world *w, const struct test_store *store, size_
             struct usher_result heard = { .epoch = replies[k]->epoch };
 
             assert_ptr_equal(replies[k]->tag, &given[k]);
-            babble_listen(&ear, c, &heard);
+            random_listen(&ear, c, &heard);
             if (good && !(same(c, &w->results[at + k], replies[k]) && written_same(replies[k]))) {
                 *ret_at = at + k;
                 good = false;
@@ -931,7 +931,7 @@ static size_t world_run(const struct test_store *store, uint64_t seed)
 
 TEST(values_say_what_results_say)
 {
-    uint64_t most = share_of("USHER_STEPS", share_long() ? 300000 : 24000) / n_stores;
+    uint64_t most = budget_of("USHER_STEPS", budget_long() ? 300000 : 24000) / n_stores;
 
     for (unsigned i = 0; i < n_stores; i++) {
         uint64_t seed = number_from("USHER_SEED", 5001), steps = 0;

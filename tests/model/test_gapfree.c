@@ -522,7 +522,7 @@ static void run_world(uint64_t seed)
 TEST(all_stores_answer_like_the_model)
 {
     uint64_t seed = number_from("USHER_SEED", SEED_DEFAULT), steps = 0;
-    uint64_t most = share_of("USHER_STEPS", share_long() ? STEPS_LONG : STEPS_DEFAULT);
+    uint64_t most = budget_of("USHER_STEPS", budget_long() ? STEPS_LONG : STEPS_DEFAULT);
 
     for (; steps < most; steps += WORLD) {
         print_message("USHER_SEED=%" PRIu64 "\n", seed);

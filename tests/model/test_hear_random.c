@@ -327,7 +327,7 @@ static void walk(const struct test_store *store, uint64_t seed, uint64_t steps, 
 static void walks(const char *name)
 {
     const struct test_store *store = stores_named(name);
-    uint64_t given = number_from("USHER_SEED", 0), steps = share_of("USHER_STEPS", 20000);
+    uint64_t given = number_from("USHER_SEED", 0), steps = budget_of("USHER_STEPS", 20000);
     struct walk sum;
 
     if (store == NULL) {

@@ -32,7 +32,7 @@ struct grant {
 };
 
 struct server {
-    struct fickle_copy *has;
+    struct rollback_copy *has;
     uint64_t which;
     bool master;
     bool longest;           /* it knows of one */
@@ -56,13 +56,13 @@ static const char letters[] = "chrlupd";
 
 static void be(const struct server *s)
 {
-    fickle_be(s->has, s->which);
+    rollback_become(s->has, s->which);
 }
 
 /* What the store is now is what @s has. */
 static void keep(struct server *s)
 {
-    s->has = fickle_copy();
+    s->has = rollback_copy();
     assert_non_null(s->has);
 }
 
@@ -298,7 +298,7 @@ static void go_on(const struct world *from, unsigned depth, unsigned left)
             for (unsigned i = 0; i < 2; i++)
                 if (w.servers[i].has != from->servers[0].has &&
                     w.servers[i].has != from->servers[1].has)
-                    fickle_free(w.servers[i].has);
+                    rollback_free(w.servers[i].has);
         }
 }
 
@@ -307,11 +307,11 @@ TEST(whatever_changes_hands_loss_is_told_and_nothing_else)
     static const char *const begin[] = { "number add p 1", "number reg p 1", "number add p 2",
                                          "number reg p 2", "room open r" };
     struct usher_options options = USHER_OPTIONS_INIT;
-    uint64_t depth = number_from("USHER_DEPTH", share_long() ? 10 : share_slow() ? 6 : 8);
+    uint64_t depth = number_from("USHER_DEPTH", budget_long() ? 10 : budget_slow() ? 6 : 8);
     struct world w;
 
-    options.drivers = &fickle_driver;
-    assert_int_equal(usher_open("fickle:", &options, &e), USHER_OK);
+    options.drivers = &rollback_driver;
+    assert_int_equal(usher_open("rollback:", &options, &e), USHER_OK);
     for (size_t i = 0; i < sizeof begin / sizeof *begin; i++) {
         struct usher_result r;
 
@@ -326,7 +326,7 @@ TEST(whatever_changes_hands_loss_is_told_and_nothing_else)
     w.servers[1] = w.servers[0];
     w.servers[1].master = false;
     go_on(&w, 0, (unsigned)depth);
-    fickle_free(w.servers[0].has);
+    rollback_free(w.servers[0].has);
     usher_close(e);
     print_message("%" PRIu64 " steps to a depth of %" PRIu64 ", %" PRIu64
                   " times lost; taken back %" PRIu64 ", not any more %" PRIu64 "\n",

@@ -665,7 +665,7 @@ static void world_run(uint64_t seed, unsigned n)
 static void worlds(uint64_t commands, unsigned n)
 {
     uint64_t seed = number_from("USHER_SEED", SEED_DEFAULT);
-    uint64_t steps = share_of("USHER_STEPS", commands) / COMMANDS;
+    uint64_t steps = budget_of("USHER_STEPS", commands) / COMMANDS;
 
     if (steps == 0)
         steps = 1;

@@ -412,7 +412,7 @@ static const struct cell cells[] = {
 
 TEST(queues_agree_with_the_erlang_models)
 {
-    bool all = share_long(), good = true;
+    bool all = budget_long(), good = true;
     bool chosen = getenv("USHER_SEED") != NULL;
     uint64_t seed = number_from("USHER_SEED", SEED_DEFAULT);
     size_t n = all ? sizeof cells / sizeof *cells : 6;

@@ -622,9 +622,9 @@ int main(int argc, char **argv)
         .name = "queue exhaustive",
         .model = &queue_noun,
         .worlds = names,
-        .n_worlds = share_long() || getenv("USHER_WORLD") != NULL ? PROFILES
-                    : share_slow() || share_rounds() < 2          ? PROFILES_SLOW
-                                                                  : PROFILES_SHORT,
+        .n_worlds = budget_long() || getenv("USHER_WORLD") != NULL ? PROFILES
+                    : budget_slow() || budget_rounds() < 2         ? PROFILES_SLOW
+                                                                   : PROFILES_SHORT,
         .seconds_sqlite = 5,
         .seconds_redis = 8,
         .first = first,

@@ -123,7 +123,7 @@ struct world {
     int64_t now;
     uint64_t mask_real, mask_shown; /* a store that fell under the same epoch shows this one */
     bool hands;                     /* the store changes hands */
-    struct fickle_copy *saved[SAVED_MAX];
+    struct rollback_copy *saved[SAVED_MAX];
     struct op *op;
     size_t n_ops, room_ops;
     bool done, opened; /* heard while a command ran */
@@ -272,8 +272,8 @@ static void leader_open(struct world *w)
 
     opt.now_ms = world_clock;
     opt.payload = w;
-    opt.drivers = &fickle_driver;
-    assert_int_equal(usher_open(w->hands ? "fickle:" : "memory:", &opt, &w->e), USHER_OK);
+    opt.drivers = &rollback_driver;
+    assert_int_equal(usher_open(w->hands ? "rollback:" : "memory:", &opt, &w->e), USHER_OK);
 }
 
 static void leader_listen(struct world *w)
@@ -389,7 +389,7 @@ static void put_fields(struct world *w, struct op *op, unsigned n)
 
 static void open_op(struct world *w, struct op *op)
 {
-    static const int64_t logs[] = { 1, 5, 20, 256, 256 }; /* each is copied in `fickle:` */
+    static const int64_t logs[] = { 1, 5, 20, 256, 256 }; /* each is copied in `rollback:` */
 
     op->verb = USHER_ROOM_OPEN;
     op->given = USHER_GIVEN_ROOM_LOG | USHER_GIVEN_ROOM_TTL | USHER_GIVEN_ROOM_AWAY |
@@ -473,7 +473,7 @@ static void took(struct world *w, unsigned i, enum usher_replica_next next);
 /* The store is put back to what it was when a copy was kept. */
 static void put_back(struct world *w)
 {
-    const struct fickle_copy *copy = w->saved[random_below(&w->random, SAVED_MAX)];
+    const struct rollback_copy *copy = w->saved[random_below(&w->random, SAVED_MAX)];
     struct usher_result reply;
 
     if (copy == NULL)
@@ -484,7 +484,7 @@ static void put_back(struct world *w)
         usher_close(w->e);
         leader_open(w);
     }
-    fickle_back(copy);
+    rollback_to(copy);
     for (unsigned i = 0; i < REPLICAS; i++)
         channel_clear(w, i);
     memset(&reply, 0, sizeof reply);
@@ -508,12 +508,12 @@ static void change_hands(struct world *w)
     unsigned i = (unsigned)random_below(&w->random, SAVED_MAX);
 
     if (random_below(&w->random, 30) == 0) {
-        fickle_free(w->saved[i]);
-        w->saved[i] = fickle_copy();
+        rollback_free(w->saved[i]);
+        w->saved[i] = rollback_copy();
         assert_non_null(w->saved[i]);
     }
     if (random_below(&w->random, 60) == 0) {
-        fickle_another();
+        rollback_another();
         sum.hands++;
     }
 }
@@ -867,7 +867,7 @@ static void world_run(uint64_t seed, enum faults faults, uint64_t events)
     usher_unwatch(w->e, w->watch);
     usher_close(w->e);
     for (unsigned i = 0; i < SAVED_MAX; i++)
-        fickle_free(w->saved[i]);
+        rollback_free(w->saved[i]);
     free(w->op);
     free(w->seen);
     free(w);
@@ -876,7 +876,7 @@ static void world_run(uint64_t seed, enum faults faults, uint64_t events)
 static void worlds(enum faults faults, unsigned share)
 {
     uint64_t seed = number_from("USHER_SEED", SEED_DEFAULT);
-    uint64_t steps = share_of("USHER_STEPS", STEPS_DEFAULT) * share / 100;
+    uint64_t steps = budget_of("USHER_STEPS", STEPS_DEFAULT) * share / 100;
 
     memset(&sum, 0, sizeof sum);
     print_message("seed %" PRIu64 "\n", seed);

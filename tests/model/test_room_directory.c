@@ -237,7 +237,7 @@ static void on_store(const char *name)
     two_in_every_order();
     print_message("%s: %u orders of two\n", name, cases);
     assert_true(cases > 300);
-    more_in_drawn_orders(number_from("USHER_SEED", 1), share_of("USHER_ROUNDS", 2000));
+    more_in_drawn_orders(number_from("USHER_SEED", 1), budget_of("USHER_ROUNDS", 2000));
     assert_int_equal(usher_check(actor[0].e, NULL, NULL, NULL, &found), USHER_OK);
     assert_true(found.scopes > 0 && found.faults == 0);
     for (unsigned i = 0; i < THREADS; i++)

@@ -43,7 +43,7 @@ struct hold {
 static struct world {
     struct rng rng;
     struct usher_engine *e[STORES_MAX];
-    struct notary notary[STORES_MAX];
+    struct fake_authority authority[STORES_MAX];
     uint64_t seed;
     unsigned step;
     bool with_authority;
@@ -463,9 +463,9 @@ static void open_world(void)
 
         opt.now_ms = clock_ms;
         opt.clock_given = true;
-        notary_init(&w.notary[s]);
+        fake_authority_init(&w.authority[s]);
         if (w.with_authority) {
-            opt.authority = &w.notary[s].base;
+            opt.authority = &w.authority[s].base;
             opt.journal = true;
         }
         assert_true(stores[s].fresh(url));
@@ -493,11 +493,11 @@ static void close_world(void)
         /* memory has no identity, so it needs fewer grants */
         if (s > (w.with_authority ? 1 : 0) && strcmp(digests[s], digests[s - 1]) != 0)
             wrong(s, "the digest is another one", digests[s]);
-        for (size_t i = 0; i < w.notary[s].n_events; i++)
-            if (w.notary[s].events[i].event.twice)
-                wrong(s, "the journal has a number twice", w.notary[s].events[i].text);
+        for (size_t i = 0; i < w.authority[s].n_events; i++)
+            if (w.authority[s].events[i].event.twice)
+                wrong(s, "the journal has a number twice", w.authority[s].events[i].text);
         usher_close(w.e[s]);
-        notary_done(&w.notary[s]);
+        fake_authority_done(&w.authority[s]);
     }
 }
 
@@ -520,7 +520,7 @@ static uint64_t run_world(uint64_t seed)
 TEST(no_serial_comes_twice_when_settings_change)
 {
     uint64_t seed = number_from("USHER_SEED", SEED_DEFAULT), serials = 0, worlds = 0;
-    uint64_t most = share_of("USHER_STEPS", share_long() ? SERIALS_LONG : SERIALS_DEFAULT);
+    uint64_t most = budget_of("USHER_STEPS", budget_long() ? SERIALS_LONG : SERIALS_DEFAULT);
 
     print_message("USHER_SEED=%" PRIu64 "\n", seed);
     for (; serials < most; worlds++)

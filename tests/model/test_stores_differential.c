@@ -30,8 +30,8 @@
 #define SHRINK_SECONDS 20
 
 struct world {
-    struct babble_options opt;
-    struct babbled **commands;
+    struct random_options opt;
+    struct random_command **commands;
     size_t n, batch, digest_every;
 };
 
@@ -48,9 +48,9 @@ struct target {
     const struct test_store *store;
     struct usher_engine *e;
     struct usher_watcher *watch;
-    struct babble_ear ear;
+    struct random_listener ear;
     uint64_t lost; /* notices of what was answered USHER_LOST */
-    struct told told[NOUNS][BABBLE_SCOPES];
+    struct told told[NOUNS][RANDOM_SCOPES];
 };
 
 static void text_put(FILE *f, const struct usher_text *t)
@@ -68,8 +68,8 @@ static void hear(void *payload, const struct usher_notice *n)
         t->lost++;
         return;
     }
-    for (unsigned i = 0; i < BABBLE_SCOPES; i++) {
-        const char *scope = babble_scope(n->noun, i);
+    for (unsigned i = 0; i < RANDOM_SCOPES; i++) {
+        const char *scope = random_scope(n->noun, i);
         FILE *f = t->told[n->noun][i].f;
 
         if (n->scope.size != strlen(scope) || memcmp(n->scope.data, scope, n->scope.size) != 0)
@@ -111,7 +111,7 @@ static void targets_close(struct target *targets)
             usher_unwatch(t->e, t->watch);
         usher_close(t->e);
         for (unsigned noun = 0; noun < NOUNS; noun++) {
-            for (unsigned k = 0; k < BABBLE_SCOPES; k++) {
+            for (unsigned k = 0; k < RANDOM_SCOPES; k++) {
                 if (t->told[noun][k].f != NULL)
                     (void)fclose(t->told[noun][k].f);
                 free(t->told[noun][k].text);
@@ -131,7 +131,7 @@ static bool targets_open(struct target *targets, FILE *f)
         opt.clock_given = true;
         t->store = &stores[i];
         for (unsigned noun = 1; noun < NOUNS; noun++) {
-            for (unsigned k = 0; k < BABBLE_SCOPES; k++) {
+            for (unsigned k = 0; k < RANDOM_SCOPES; k++) {
                 t->told[noun][k].f = open_memstream(&t->told[noun][k].text, &t->told[noun][k].size);
                 if (t->told[noun][k].f == NULL)
                     abort();
@@ -154,7 +154,7 @@ static bool notices_same(struct target *targets, unsigned with, FILE *f)
         return false;
     }
     for (unsigned noun = 1; noun < NOUNS; noun++) {
-        for (unsigned k = 0; k < BABBLE_SCOPES; k++) {
+        for (unsigned k = 0; k < RANDOM_SCOPES; k++) {
             struct told *a = &targets[0].told[noun][k], *b = &targets[with].told[noun][k];
             size_t from = b->seen;
 
@@ -163,7 +163,7 @@ static bool notices_same(struct target *targets, unsigned with, FILE *f)
             b->seen = b->size;
             if (a->size == b->size && memcmp(a->text + from, b->text + from, a->size - from) == 0)
                 continue;
-            say(f, "notices of %s: %s:\n%s  %s:\n%s", babble_scope((enum usher_noun)noun, k),
+            say(f, "notices of %s: %s:\n%s  %s:\n%s", random_scope((enum usher_noun)noun, k),
                 targets[0].store->name, a->text + from, targets[with].store->name, b->text + from);
             return false;
         }
@@ -174,18 +174,18 @@ static bool notices_same(struct target *targets, unsigned with, FILE *f)
 static bool digests_same(struct target *targets, FILE *f)
 {
     for (unsigned noun = 1; noun < NOUNS; noun++) {
-        for (unsigned k = 0; k < BABBLE_SCOPES; k++) {
+        for (unsigned k = 0; k < RANDOM_SCOPES; k++) {
             char first[33], other[33];
 
             for (unsigned i = 0; i < n_stores; i++) {
                 if (usher_digest(targets[i].e, (enum usher_noun)noun,
-                                 babble_scope((enum usher_noun)noun, k),
+                                 random_scope((enum usher_noun)noun, k),
                                  i == 0 ? first : other) != USHER_OK) {
                     say(f, "%s: no digest: %s\n", stores[i].name, usher_message());
                     return false;
                 }
                 if (i > 0 && strcmp(first, other) != 0) {
-                    say(f, "digests of %s: %s %s, %s %s\n", babble_scope((enum usher_noun)noun, k),
+                    say(f, "digests of %s: %s %s, %s %s\n", random_scope((enum usher_noun)noun, k),
                         stores[0].name, first, stores[i].name, other);
                     return false;
                 }
@@ -214,13 +214,13 @@ static bool audits_clean(struct target *targets, FILE *f)
 }
 
 /* The @n commands on @t. */
-static bool batch_run(struct target *t, struct babbled **list, size_t n,
+static bool batch_run(struct target *t, struct random_command **list, size_t n,
                       struct usher_result *replies, FILE *f)
 {
     static struct usher_operation commands[BATCH_MAX];
 
     for (size_t i = 0; i < n; i++) {
-        babble_resolve(list[i], &t->ear);
+        random_resolve(list[i], &t->ear);
         commands[i] = list[i]->c;
     }
     if (usher_operate(t->e, commands, replies, n) == USHER_INVALID) {
@@ -228,7 +228,7 @@ static bool batch_run(struct target *t, struct babbled **list, size_t n,
         return false;
     }
     for (size_t i = 0; i < n; i++)
-        babble_listen(&t->ear, &commands[i], &replies[i]);
+        random_listen(&t->ear, &commands[i], &replies[i]);
     return true;
 }
 
@@ -257,7 +257,7 @@ static uint64_t text_hash(uint64_t hash, FILE *f, char **text, size_t *size)
     return hash;
 }
 
-static void batch_hash(struct babbled **list, size_t n, const struct usher_result *replies)
+static void batch_hash(struct random_command **list, size_t n, const struct usher_result *replies)
 {
     char *text = NULL;
     size_t size = 0;
@@ -273,7 +273,7 @@ static void batch_hash(struct babbled **list, size_t n, const struct usher_resul
         f = open_memstream(&text, &size);
         if (f == NULL)
             abort();
-        babble_print(f, &list[i]->c, &replies[i], SIZE_MAX);
+        random_print(f, &list[i]->c, &replies[i], SIZE_MAX);
         digest.answers = text_hash(digest.answers, f, &text, &size);
     }
 }
@@ -282,11 +282,11 @@ static void batch_hash(struct babbled **list, size_t n, const struct usher_resul
 static void end_hash(struct target *t)
 {
     for (unsigned noun = 1; noun < NOUNS; noun++) {
-        for (unsigned k = 0; k < BABBLE_SCOPES; k++) {
+        for (unsigned k = 0; k < RANDOM_SCOPES; k++) {
             struct told *told = &t->told[noun][k];
             char state[33];
 
-            if (usher_digest(t->e, (enum usher_noun)noun, babble_scope((enum usher_noun)noun, k),
+            if (usher_digest(t->e, (enum usher_noun)noun, random_scope((enum usher_noun)noun, k),
                              state) != USHER_OK)
                 fail_msg("no digest: %s", usher_message());
             digest.states = gen_hash(digest.states, state, strlen(state));
@@ -299,7 +299,8 @@ static void end_hash(struct target *t)
 static unsigned answered[NOUNS][64][USHER_NOMEM + 1]; /* by verb and status, by the first store */
 
 /* The index of the command at which something was wrong, or @n. */
-static size_t run(const struct world *w, struct babbled **list, size_t n, size_t batch, FILE *f)
+static size_t run(const struct world *w, struct random_command **list, size_t n, size_t batch,
+                  FILE *f)
 {
     static struct usher_result first[BATCH_MAX], replies[BATCH_MAX];
     struct target *targets = calloc(STORES_MAX, sizeof *targets);
@@ -330,11 +331,11 @@ static size_t run(const struct world *w, struct babbled **list, size_t n, size_t
 
                 queue_history_cut(stores[s].name, c, &first[i], &replies[i]);
                 heartbeat_cut(c, k, &first[i], &replies[i]);
-                if (bad == n && !babble_same(c, &first[i], &replies[i], NULL)) {
+                if (bad == n && !random_same(c, &first[i], &replies[i], NULL)) {
                     bad = at + i;
                     say(f, "%s and %s answer otherwise:\n", stores[0].name, stores[s].name);
                     if (f != NULL)
-                        (void)babble_same(c, &first[i], &replies[i], f);
+                        (void)random_same(c, &first[i], &replies[i], f);
                 }
                 usher_result_done(&replies[i]);
             }
@@ -355,7 +356,7 @@ static size_t run(const struct world *w, struct babbled **list, size_t n, size_t
     return bad;
 }
 
-static void commands_print(struct babbled **list, size_t from, size_t to, FILE *f)
+static void commands_print(struct random_command **list, size_t from, size_t to, FILE *f)
 {
     for (size_t i = from; i < to; i++) {
         say(f, "  ");
@@ -367,7 +368,7 @@ static void commands_print(struct babbled **list, size_t from, size_t to, FILE *
 static void shrink(const struct world *w, size_t bad, FILE *f)
 {
     size_t n = (bad / w->batch + 1) * w->batch, batch = 1;
-    struct babbled **now = calloc(n, sizeof *now), **less = calloc(n, sizeof *less);
+    struct random_command **now = calloc(n, sizeof *now), **less = calloc(n, sizeof *less);
     time_t end = time(NULL) + SHRINK_SECONDS;
 
     if (now == NULL || less == NULL)
@@ -423,8 +424,8 @@ static void world_open(struct world *w, uint64_t seed, unsigned nouns)
     static struct usher_operation commands[BATCH_MAX];
     static struct usher_result replies[BATCH_MAX];
     struct usher_engine *e;
-    struct babble_ear ear;
-    struct babble *b;
+    struct random_listener ear;
+    struct random_commands *b;
     struct rng r;
 
     rng_seed(&r, ~seed);
@@ -432,7 +433,7 @@ static void world_open(struct world *w, uint64_t seed, unsigned nouns)
     memset(w, 0, sizeof *w);
     w->opt.seed = seed;
     w->opt.nouns = nouns != 0           ? nouns
-                   : rng_chance(&r, 40) ? BABBLE_ALL
+                   : rng_chance(&r, 40) ? RANDOM_ALL
                    : rng_chance(&r, 30) ? 1u << USHER_QUEUE
                                         : 1u << (1 + rng_below(&r, NOUNS - 1));
     w->opt.requests = (unsigned)rng_below(&r, 3) * 15;
@@ -444,7 +445,7 @@ static void world_open(struct world *w, uint64_t seed, unsigned nouns)
     w->batch = rng_chance(&r, 50) ? 1 : 1 + (size_t)rng_below(&r, BATCH_MAX);
     w->digest_every = w->n < 1000 ? 16 : 100;
     w->commands = calloc(w->n, sizeof *w->commands);
-    b = babble_open(&w->opt);
+    b = random_open(&w->opt);
     if (w->commands == NULL || usher_open("memory:?clock=given", NULL, &e) != USHER_OK)
         abort();
     for (size_t at = 0, k; at < w->n; at += k) {
@@ -453,19 +454,19 @@ static void world_open(struct world *w, uint64_t seed, unsigned nouns)
             w->commands[at + i] = calloc(1, sizeof **w->commands);
             if (w->commands[at + i] == NULL)
                 abort();
-            babble_next(b, w->commands[at + i]);
-            babble_resolve(w->commands[at + i], &ear);
+            random_next(b, w->commands[at + i]);
+            random_resolve(w->commands[at + i], &ear);
             commands[i] = w->commands[at + i]->c;
         }
         (void)usher_operate(e, commands, replies, k);
         for (size_t i = 0; i < k; i++) {
-            babble_listen(&ear, &commands[i], &replies[i]);
-            babble_learn(b, &commands[i], &replies[i]);
+            random_listen(&ear, &commands[i], &replies[i]);
+            random_learn(b, &commands[i], &replies[i]);
             usher_result_done(&replies[i]);
         }
     }
     usher_close(e);
-    babble_close(b);
+    random_close(b);
 }
 
 static void world_close(struct world *w)
@@ -542,7 +543,7 @@ static void write_digests(void)
 TEST(all_stores_say_the_same)
 {
     uint64_t seed = number_from("USHER_SEED", 7001), steps = 0;
-    uint64_t most = share_of("USHER_STEPS", share_long() ? 2000000 : 30000);
+    uint64_t most = budget_of("USHER_STEPS", budget_long() ? 2000000 : 30000);
     unsigned nouns = (unsigned)number_from("USHER_NOUNS", 0), worlds = 0;
     const struct usher__verb *idle;
 

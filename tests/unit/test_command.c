@@ -1058,12 +1058,12 @@ TEST(a_timeout_of_the_call_is_kept)
     struct redis_server *server = redis_server_start(NULL);
     struct usher_options opt = USHER_OPTIONS_INIT;
     struct usher_history *history;
-    struct notary notary;
+    struct fake_authority authority;
     char url[REDIS_URL_MAX];
 
     if (server == NULL)
         stores_skip("redis");
-    notary_init(&notary);
+    fake_authority_init(&authority);
 #ifdef USHER_WITH_SQLITE
     (void)snprintf(url, sizeof url, "sqlite:%s/visits.db", redis_server_dir(server));
     assert_int_equal(usher_history_open(url, NULL, &history), USHER_OK);
@@ -1074,7 +1074,7 @@ TEST(a_timeout_of_the_call_is_kept)
         struct usher_engine *e;
 
         opt.timeout_ms = PATIENT;
-        opt.authority = sides ? &notary.base : NULL;
+        opt.authority = sides ? &authority.base : NULL;
         opt.journal = sides;
         opt.history = sides ? history : NULL;
         assert_int_equal(usher_open(redis_server_url(server, url), &opt, &e), USHER_OK);
@@ -1095,7 +1095,7 @@ TEST(a_timeout_of_the_call_is_kept)
         usher_close(e);
     }
     usher_history_close(history);
-    notary_done(&notary);
+    fake_authority_done(&authority);
     redis_server_stop(server);
 }
 #endif

@@ -1442,17 +1442,17 @@ TEST(a_loss_is_told)
     struct usher_options options = USHER_OPTIONS_INIT;
     struct usher_watcher *live, *watcher;
     const struct usher_event *event;
-    struct fickle_copy *copy;
+    struct rollback_copy *copy;
     struct usher_engine *e;
     unsigned lost = 0, gaps = 0;
     uint64_t had, last = 0;
     char line[64];
 
-    options.drivers = &fickle_driver;
-    assert_int_equal(usher_open("fickle:", &options, &e), USHER_OK);
+    options.drivers = &rollback_driver;
+    assert_int_equal(usher_open("rollback:", &options, &e), USHER_OK);
     expect_ok(e, "room open lobby");
     (void)set_room(e, ROOM, 1);
-    copy = fickle_copy();
+    copy = rollback_copy();
     assert_non_null(copy);
     live = watch(e, USHER_ROOM, NULL, 1);
     assert_int_equal(
@@ -1462,7 +1462,7 @@ TEST(a_loss_is_told)
     had = set_room(e, ROOM, 3);
     while ((event = usher_collect(e, 0)) != NULL)
         usher_event_done(event);
-    fickle_back(copy);
+    rollback_to(copy);
     (void)set_room(e, ROOM, 4);
     (void)snprintf(line, sizeof line, "room changes lobby since=%" PRIu64, had);
     expect(e, USHER_LOST, "%s", line);
@@ -1485,7 +1485,7 @@ TEST(a_loss_is_told)
     assert_true(lost >= 2);
     assert_int_equal(gaps, 1);
     assert_true(last > had);
-    fickle_free(copy);
+    rollback_free(copy);
     usher_unwatch(e, live);
     usher_unwatch(e, watcher);
     usher_close(e);
@@ -1495,15 +1495,15 @@ TEST(a_loss_is_told)
 
 TEST(serials_of_an_authority_are_told)
 {
-    static struct notary notary;
+    static struct fake_authority authority;
     struct usher_watcher *watcher;
     const struct usher_event *event;
     struct world w;
     unsigned heard = 0, replied = 0;
 
-    notary_init(&notary);
+    fake_authority_init(&authority);
     world_begin(&w);
-    w.opt.authority = &notary.base;
+    w.opt.authority = &authority.base;
     w.opt.journal = true;
     world_open(&w, stores_named("memory"));
     expect_ok(w.e, "serial rule bill prefix=B");
@@ -1527,7 +1527,7 @@ TEST(serials_of_an_authority_are_told)
     assert_int_equal(replied, 20);
     usher_unwatch(w.e, watcher);
     world_close(&w);
-    notary_done(&notary);
+    fake_authority_done(&authority);
 }
 
 /* ---- processes and threads ---- */
@@ -1648,7 +1648,7 @@ static void *collect_some(void *payload)
 
 static void crowded(struct world *w)
 {
-    struct crowd c = { .e = w->e, .each = (unsigned)share_of("USHER_EACH", 400) };
+    struct crowd c = { .e = w->e, .each = (unsigned)budget_of("USHER_EACH", 400) };
     pthread_t writers[WRITERS], collectors[COLLECTORS];
     struct usher_watcher *watcher;
     uint64_t last;

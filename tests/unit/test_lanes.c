@@ -237,7 +237,7 @@ TEST(who_waits_for_a_node_leaves_at_his_deadline)
 /* He has less time left than those before and behind him, for it is his second try. */
 static void from_the_middle(const char *behind)
 {
-    const int64_t timeout_ms = share_slow() ? 8000 : 3000; /* a loaded machine is slow, too */
+    const int64_t timeout_ms = budget_slow() ? 8000 : 3000; /* a loaded machine is slow, too */
     struct fake f;
     struct usher_engine *e = open_fake(&f, timeout_ms);
     struct caller early, leader, before, last, after;

@@ -221,7 +221,7 @@ static void loop(struct world *w)
     enum { N = 10000, AHEAD = 300 };
     struct epoll_event wanted = { .events = EPOLLIN }, found;
     int at = epoll_create1(EPOLL_CLOEXEC);
-    uintptr_t posted = 0, collected = 0, n = share_slow() ? N / 10 : N;
+    uintptr_t posted = 0, collected = 0, n = budget_slow() ? N / 10 : N;
 
     assert_int_equal(epoll_ctl(at, EPOLL_CTL_ADD, usher_fd(w->e), &wanted), 0);
     while (collected < n) {
@@ -695,7 +695,7 @@ TEST(a_worker_does_it_and_two_others_collect)
         pthread_t worker, collector[2];
         struct world w;
         time_t until = time(NULL) + LONG;
-        size_t n = share_slow() ? N / 10 : N;
+        size_t n = budget_slow() ? N / 10 : N;
 
         memset(&c, 0, sizeof c);
         assert_int_equal(sem_init(&c.executed, 0, 0), 0);
@@ -970,7 +970,7 @@ TEST(without_descriptors_nothing_is_posted)
     struct rlimit limit, few;
     struct world w;
 
-    if (share_wrapped())
+    if (budget_wrapped())
         skip(); /* valgrind keeps some for itself */
     world_begin(&w);
     world_open(&w, stores_named("memory"));

@@ -17,18 +17,18 @@ static unsigned long looks_of_a_new_lane(int lanes)
     unsigned long before;
 
     opt.lane = lane;
-    options.drivers = &fickle_driver;
-    assert_int_equal(usher_open("fickle:", &options, &e), USHER_OK);
+    options.drivers = &rollback_driver;
+    assert_int_equal(usher_open("rollback:", &options, &e), USHER_OK);
     assert_int_equal(usher_queue_login(e, "q", "ann", NULL, NULL), USHER_OK);
     for (int i = 0; i < lanes; i++) {
         (void)snprintf(user, sizeof user, "u%d", i);
         (void)snprintf(lane, sizeof lane, "l%d", i);
         assert_int_equal(usher_queue_apply(e, "q", user, &opt, NULL), USHER_OK);
     }
-    before = fickle_looks();
+    before = rollback_lookups();
     (void)snprintf(lane, sizeof lane, "new");
     assert_int_equal(usher_queue_apply(e, "q", "new", &opt, NULL), USHER_OK);
-    before = fickle_looks() - before;
+    before = rollback_lookups() - before;
     usher_close(e);
     return before;
 }

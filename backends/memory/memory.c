@@ -22,7 +22,7 @@
 #include <sys/random.h>
 #include <time.h>
 
-#include "records.h"
+#include "shards.h"
 
 #define CACHE_LINE 64
 

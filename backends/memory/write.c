@@ -3,7 +3,7 @@
  * on cannot fail. */
 #include "config.h"
 
-#include "records.h"
+#include "shards.h"
 
 #define LARGE 4096 /* bytes, for glibc */
 

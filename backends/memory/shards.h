@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The scopes and records of the store `memory:` (memory.c), for its transactions and its writes. */
-#ifndef USHER_MEMORY_RECORDS_H
-#define USHER_MEMORY_RECORDS_H
+#ifndef USHER_MEMORY_SHARDS_H
+#define USHER_MEMORY_SHARDS_H
 
 #include <usher/store/store.h>
 

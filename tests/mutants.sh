@@ -262,7 +262,7 @@ mutant 'an operator frees holds of others' src/nouns/number/number.c \
 mutant 'a callee gets its number from any group' src/nouns/number/number.c 's/reached_cap(&w->scope, r, w->now) \&\& group_fits(w, r))/reached_cap(\&w->scope, r, w->now))/' \
     $memory 'a_known_number*'
 mutant 'one callee too few is remembered' src/change/work.c 's/if (\*count <= limit \&\&/if (*count < limit \&\&/' \
-    $memory 'so_many*'
+    $memory 'at_most_sticky_max_callees_are_remembered'
 mutant 'a kept answer never grows old' src/change/work.c 's/    if (r.until_ms <= w->moment)/    if (r.until_ms < 0)/' \
     $memory 'answers_are_kept*'
 mutant 'a request id is for any verb' src/change/work.c 's/\*ret_verb == (unsigned)w->command->verb \&\&$/true \&\&/' \
@@ -326,7 +326,7 @@ mutant 'the order of fields is an argument' src/change/request_cache.c 's/      
 mutant 'a page repeats its last row' src/nouns/number/number.c 's/if (n->n_rows == max ||/if (n->n_rows > max ||/' \
     $memory 'lists_come*'
 mutant 'what was done without memory is forgotten' src/change/work.c 's/    return status == USHER_NOMEM \&\& n > 0 /    return status == USHER_NOMEM \&\& n > 1000 /' \
-    tests/fault/test_oom 'what_was*'
+    tests/fault/test_oom 'a_bulk_that_fails_half_way_returns_its_status'
 
 # ---- queues ----
 world() { # of the exhaustive walk: the tests behind it take only that one
@@ -348,7 +348,7 @@ mutant 'users of an agent that is gone come back in the order of rooms' src/noun
     tests/model/test_queue_exhaustive every_state_in_memory
 unset USHER_WORLD
 mutant 'a talk uses up patience' src/nouns/queue/queue_change.c \
-    's/            n\[U_PATIENCE\] =$/            left =/' $memory 'who_comes_back*'
+    's/            n\[U_PATIENCE\] =$/            left =/' $memory 'a_user_that_comes_back*'
 mutant 'patience ends in the middle of an offer' src/nouns/queue/queue_change.c \
     's/    } else if (n\[U_PATIENCE\] != 0 \&\& n\[U_PATIENCE\] < at) {/    } else if (false) {/' \
     $memory 'patience_is_judged*'
@@ -370,7 +370,7 @@ mutant 'an offer that a look makes began long ago' src/nouns/queue/queue_match.c
 mutant 'a room of another queue is one of this' src/nouns/queue/queue_users.c \
     's/        if (memcmp(text->data, epoch, 16) != 0)/        if (false)/' $memory 'no_two_rooms*'
 mutant 'a room does not tell the token' src/nouns/queue/queue_answer.c 's/        .token = u->token,/        .token = 0,/' \
-    $memory 'whoever_tells*'
+    $memory 'each_answer_with_a_match_has_its_token'
 mutant 'an old token of a visit will do' src/nouns/queue/queue_token.c \
     's/            current = offer ? u.token : u.order;/            current = offer ? u.token : g->token;/' \
     $memory 'a_late_leave*'
@@ -424,7 +424,7 @@ mutant 'a lane that is in use is walked past' src/nouns/queue/queue_change.c \
     's/!= 0 ? LANE_IN_USE/!= 0 ? 0/' tests/unit/test_walks
 mutant 'who is left to another agent waits for the next event' src/nouns/queue/queue_match.c \
     's/        again = run->passed \&\& .*/        again = false;/' \
-    $memory 'who_is_left_to*'
+    $memory 'a_user_passed_over_goes_to_the_next_agent'
 mutant 'pull respects refusals' src/nouns/queue/queue_match.c \
     's/    status = first_user(run, \&qc->agent, true,/    status = first_user(run, \&qc->agent, false,/' \
     $memory 'pull_and_move*'
@@ -443,7 +443,7 @@ mutant 'only heartbeats are signs of life' src/nouns/queue/queue.c \
     's/        status = usher__queue_agent_alive(run, &r);/        ;/' $memory 'each_command_of*'
 mutant 'an agent on its way out has asked for a pause' src/nouns/queue/queue_due.c \
     's/        qc.agent.r.n\[A_OFFERS\] += goes(r) ? 0 : 2;/        qc.agent.r.n[A_OFFERS] |= 3;/' \
-    $memory 'who_did_not_pause*'
+    $memory 'an_agent_without_a_pause_is_idle_after_silence'
 mutant 'agents stand where another strategy put them' src/nouns/queue/queue.c \
     's/        c.scope->counts\[COUNT_OLD\] |= OLD_RANKS;/        ;/' $memory 'levels_count*'
 mutant 'another ttl does not reach the agents that are there' src/nouns/queue/queue_limits.c \
@@ -460,7 +460,7 @@ mutant 'who accepts has not served yet' src/nouns/queue/queue_users.c \
     's/        qc.agent.served = .*/        qc.agent.served = false;/' \
     $memory 'an_accepted_offer*'
 mutant 'a lane that nobody serves is waited in' src/nouns/queue/queue_users.c \
-    's/^    if (!found) {$/    if (false) {/' $memory 'who_asks_in*'
+    's/^    if (!found) {$/    if (false) {/' $memory 'a_user_in_a_lane_without_agents_is_refused'
 mutant 'agents of all lanes are in no lane' src/nouns/queue/queue_reads.c 's/    for (int i = 0; i < 2; i++) {/    for (int i = 0; i < 1; i++) {/' \
     $memory 'figures_of_a_lane*'
 mutant 'a lane that an agent names is over' src/nouns/queue/queue_change.c \
@@ -480,10 +480,10 @@ mutant 'who is away is so from the last look on' src/nouns/room/room_members.c \
     tests/model/test_room_differential
 mutant 'what waits to be told is not told before what cannot' src/engine/watch.c \
     's/        (n->wait_ms == 0 || (\*at)->all.epoch/        ((*at)->all.epoch/' \
-    $memory 'who_comes_and_goes*'
+    $memory 'joins_and_leaves_are_coalesced'
 mutant 'what waits to be told is more than a notice may have' src/engine/watch.c \
     's/data.size + p.n > USHER_NOTICE_DATA_MAX/data.size > USHER_NOTICE_DATA_MAX/' \
-    $memory 'what_is_told*'
+    $memory 'coalesced_notices_are_bounded'
 mutant 'a number that must be given may be left out' src/engine/check.c 's/    uint64_t missing = verb->order \& ~(.*/    uint64_t missing = verb->order \& verb->texts \& ~given;/' \
     tests/fault/test_hooks 'an_argument*'
 mutant 'a hook may call its engine' src/engine/engine.c 's/^    if (usher__is_inside(t, e)) {/    if (false) {/' \
@@ -492,9 +492,9 @@ mutant 'an authority may call its engine' src/engine/callout.c \
     's/    usher__callout_begin(here, callout_of(a)->e);/    usher__callout_begin(here, NULL);/' \
     tests/fault/test_hooks 'sides_that*'
 mutant 'one call puts aside all that have had their calls' src/nouns/number/number.c \
-    's/^    int left = JUDGE_MAX;/    int left = 1 << 30;/' $memory 'of_many_over*'
+    's/^    int left = JUDGE_MAX;/    int left = 1 << 30;/' $memory 'no_command_caps_all_numbers_over_a_lowered_cap'
 mutant 'script: one call puts aside all that have had their calls' backends/redis/lua/number.lua \
-    's/^    S.left = S.left or K.JUDGE_MAX.*/    S.left = math.huge/' $redis 'of_many_over*'
+    's/^    S.left = S.left or K.JUDGE_MAX.*/    S.left = math.huge/' $redis 'no_command_caps_all_numbers_over_a_lowered_cap'
 mutant 'each command of a transaction applies a portion of expiries' src/nouns/number/number.c \
     's/\*ret_more = w->behind = true;/*ret_more = true;/' $memory 'commands_of_a_call*'
 mutant 'script: each command of a call applies a portion of expiries' backends/redis/lua/number.lua \
@@ -526,7 +526,7 @@ mutant 'script: a page of rooms has all of one time' backends/redis/lua/rooms.lu
 mutant 'stats look at all holds that ended' src/nouns/number/number.c 's/ \&\& looked < USHER_PAGE_MAX) {/) {/' \
     $memory 'work_that*'
 mutant 'others overtake a call that comes again' src/nouns/number/number.c '/^static enum usher_status run(/,/^}/s/    if (w->behind)/    if (false)/' \
-    $memory 'of_many_over*'
+    $memory 'no_command_caps_all_numbers_over_a_lowered_cap'
 mutant 'trigger=auto leaves waiting whom one command does not match' src/nouns/queue/queue.c \
     's/^        \*ret_left = reply_of(w)->more;/        reply_of(w)->more = false;/' $memory 'however_many_wait*'
 mutant 'a match ends when nobody is left' src/nouns/queue/queue_match.c \
@@ -633,7 +633,7 @@ mutant 'a store is told of what it is asked for at once' src/engine/local.c \
 mutant 'SQLite: answers before the disk has them' backends/sqlite/file.c 's/PRAGMA synchronous = FULL/PRAGMA synchronous = NORMAL/' \
     tests/fault/test_disk 'power*'
 mutant 'SQLite: headers are not written' backends/sqlite/write.c 's/    h->changed = !is_new;/    h->changed = false;/' \
-    $sqlite 'what_was*'
+    $sqlite 'answered_changes_are*'
 mutant 'SQLite: changes by others are not seen' backends/sqlite/sqlite.c 's/    if (pages_now(t) != t->pages)/    if (t->generation == 1)/' \
     $sqlite 'two_engines*'
 mutant 'SQLite: who leaves a list is still counted' backends/sqlite/write.c 's/    if (left)$/    if (false)/' \
@@ -645,11 +645,11 @@ mutant 'SQLite: a visit that is kept is told of twice' src/engine/history.c 's/ 
 mutant 'SQLite: the row of a visit says another time' backends/sqlite/history_table.c 's/sqlite3_bind_int64(st, 14, v->wait_ms)/sqlite3_bind_int64(st, 14, v->talk_ms)/' \
     tests/model/test_queue_differential
 mutant 'SQLite: who is taken stays the first of those remembered' backends/sqlite/lists.c 's/f->records\[i\].record.ref = NULL;/f->at += 0;/' \
-    tests/unit/test_sqlite 'who_is_remembered*'
+    tests/unit/test_sqlite 'the_cached_first_record_is_the_first'
 mutant 'SQLite: who has just called holds nothing' backends/sqlite/lists.c 's/        o->n++;/        o->n += 0;/' \
-    tests/unit/test_sqlite 'who_is_remembered*'
+    tests/unit/test_sqlite 'the_cached_first_record_is_the_first'
 mutant 'SQLite: what is due stays where it was due' backends/sqlite/write.c 's/ && due_of(was) == due_of(to) ? / ? /' \
-    tests/unit/test_sqlite 'it_does*'
+    tests/unit/test_sqlite 'two_connections_agree_with_an_array'
 mutant 'SQLite: a failed commit is said to be undone' backends/sqlite/sqlite.c 's/return no_space ? status : USHER_UNKNOWN;/return status;/' \
     tests/fault/test_disk 'power*'
 
@@ -692,7 +692,7 @@ mutant 'Redis: a short password is shown' backends/redis/conn.c 's/^            
     tests/unit/test_redis_conn 'arguments*'
 mutant 'Redis: the network delivers what was given up' backends/redis/conn.c \
     's/^        forget_unsent(c->fd);/        (void)forget_unsent;/' \
-    tests/fault/test_redis_faults 'what_was_given_up*'
+    tests/fault/test_redis_faults 'a_request_past_its_deadline_never_arrives_later'
 mutant 'Redis: the role is asked at connect only' backends/redis/handshake.c 's/^#define ROLE_MS 1000 /#define ROLE_MS 1000000 /' \
     tests/fault/test_redis_roles 'a_demoted*'
 mutant 'Redis: who writes is asked for rights to read' backends/redis/pipeline.c 's/        return "write";/        return "read";/' \
@@ -700,11 +700,11 @@ mutant 'Redis: who writes is asked for rights to read' backends/redis/pipeline.c
 mutant 'Redis: rights are asked with each call' backends/redis/pipeline.c 's/        script->may = USHER__REDIS_MAY_WRITE;/        script->may = USHER__REDIS_MAY_READ;/' \
     tests/unit/test_redis_script 'rights_are_asked_once*'
 mutant 'Redis: who reads is refused with who writes' backends/redis/pipeline.c 's/        if (!apart || /        if (true || /' \
-    tests/unit/test_redis_script 'what_reads*'
+    tests/unit/test_redis_script 'reads_are_answered_in_a_batch_with_refused_writes'
 mutant 'script: nobody asks for the right to take out of a list' backends/redis/lua/rights.lua "s/, {'ZREM', INDEX, '!'}, {'ZREM', HELD, '!'}//" \
     tests/unit/test_redis_script 'a_right_that_is_missing*'
 mutant 'script: nobody asks whoever types' backends/redis/lua/common.lua 's/        if why then error(why, 0) end//' \
-    tests/unit/test_redis_script 'whoever_types*'
+    tests/unit/test_redis_script 'a_direct_call_needs_the_same_rights'
 mutant 'Redis: what is not permitted inside of a script was refused at the door' backends/redis/conn.c 's/           holds_one_of(t, ours, .*;/           true;/' \
     tests/unit/test_redis_texts 'classes_hold*'
 mutant 'Redis: 6.2 cannot have failed to flush its file in the middle of a script' backends/redis/conn.c 's/? raised_62(&t)/? classify_62(\&t)/' \
@@ -720,7 +720,7 @@ mutant 'TLS: files are read once' backends/redis/tls.c \
 mutant 'TLS: a key asks for its pass phrase' backends/redis/tls.c \
     's/    t->locked = true;//' tests/fault/test_redis_tls 'a_file*'
 mutant 'TLS: what it holds is waited for' backends/redis/tls.c \
-    's/return SSL_has_pending(t->ssl) == 1 .*;/return false;/' tests/fault/test_redis_tls 'what_tls_holds*'
+    's/return SSL_has_pending(t->ssl) == 1 .*;/return false;/' tests/fault/test_redis_tls 'a_reply_in_the_tls_buffer_is_read_without_a_wait'
 mutant 'TLS: records without data are read without end' backends/redis/tls.c \
     's/    SSL_CTX_clear_mode(context, SSL_MODE_AUTO_RETRY);//' tests/fault/test_redis_tls 'a_read_takes*'
 mutant 'TLS: the handshake has a deadline of its own' backends/redis/conn.c \
@@ -743,7 +743,7 @@ mutant 'Redis: who collects waits for the server' src/engine/post.c \
 mutant 'Redis: a connection is given up with its batch' backends/redis/handshake.c \
     's/^    if (share < least || /    if (share < 0 || /' tests/fault/test_post_loop 'a_small*'
 mutant 'Redis: who calls waits for what was posted' src/engine/engine.c \
-    's/^        usher__post_settle(e, commands, n, deadline_ms);/        (void)watched;/' tests/fault/test_post_loop 'who_calls*'
+    's/^        usher__post_settle(e, commands, n, deadline_ms);/        (void)watched;/' tests/fault/test_post_loop 'a_call_completes_posted_batches_of_its_scope'
 mutant 'cluster: a call waits for every posted command' src/engine/post.c \
     's/^    return i < USHER_UNITS \/ 64;/    return true;/' \
     tests/cluster/test_cluster_posted 'a_call_does*'
@@ -777,7 +777,7 @@ mutant 'engine: a caller leaves the queue only where there are lanes' src/engine
     's/^    while (e->waits \&\& error/    while (e->routes \&\& error/' tests/unit/test_batch 'a_caller*'
 mutant 'Redis: what is due before what was posted is done but once' src/engine/flight.c \
     's/^        if (!usher__engine_unfinished(f->e/        if (f->at != f->n_tasks || !usher__engine_unfinished(f->e/' \
-    tests/conformance/on_redis 'what_is_posted*'
+    tests/conformance/on_redis 'a_posted_command_comes_after_due_expiries'
 mutant 'Redis: what was posted has no deadline' backends/redis/pipeline.c \
     's/^    t->b.lost = usher__redis_conn_late(t->r->conn);/    return false;/' \
     tests/cluster/test_cluster_posted 'a_node_that_says_nothing_holds*'
@@ -797,12 +797,12 @@ mutant 'redis: a long scan fails when it asks who the server is' backends/redis/
     's/^    if (until_ms < now_ms + e->patience_ms \/ 2)/    if (until_ms < now_ms - e->patience_ms * 99)/' \
     tests/fault/test_redis_faults 'many_scopes*'
 mutant 'redis: who waits for replicas holds up the others' src/engine/engine.c \
-    's/^    while (i < n \&\& tasks\[i\].command->wait == 0)/    while (i < n)/' tests/fault/test_redis_wait 'nobody*'
+    's/^    while (i < n \&\& tasks\[i\].command->wait == 0)/    while (i < n)/' tests/fault/test_redis_wait 'wait_delays_no_other_command'
 mutant 'redis: scopes stay taken while replicas are waited for' backends/redis/batch.c \
-    's/^    if (answered) .*/    if (over)/; s/^    else if (some && b->claimed).*/    else if (false)/' tests/fault/test_redis_wait 'nobody*'
+    's/^    if (answered) .*/    if (over)/; s/^    else if (some && b->claimed).*/    else if (false)/' tests/fault/test_redis_wait 'wait_delays_no_other_command'
 mutant 'redis: replicas are waited for beyond the deadline' backends/redis/batch.c \
     's/^    return left - (back < left \/ 2/    return left + (back < left \/ 2/' \
-    tests/fault/test_redis_wait 'it_does*'
+    tests/fault/test_redis_wait 'wait_ends_at_the_deadline'
 mutant 'script: a change is not published' backends/redis/lua/room_fast_end.lua 's/^if S.push then/if false then/' \
     tests/fault/test_redis_push 'each_change*'
 mutant 'script: that push ends is not published' backends/redis/lua/room.lua 's/ and S.set\[K.SET_PUSH + 1\] ~= 1 then return end/ then return end/' \
@@ -822,7 +822,7 @@ mutant 'a follower does not notice that push ends' src/engine/hear.c 's/^       
 mutant 'the log is not read when a subscription begins' src/engine/hear.c 's/^        if (h->subscribed)$/        if (false)/' \
     tests/fault/test_redis_listen 'a_change_before*'
 mutant 'a follower without a subscription reads the log seldom' src/engine/hear.c 's/^        h->subscribed = event == USHER_LISTEN_ON;/        h->subscribed = true;/' \
-    tests/fault/test_redis_listen 'it_reads*'
+    tests/fault/test_redis_listen 'a_follower_reads_the_log_while_it_is_not_subscribed'
 mutant 'redis: a connection that has failed is not made again' backends/redis/listen.c 's/^        channel_out(l, e->channels, 0);/        channel_part(e->channels);/' \
     tests/fault/test_redis_listen 'a_connection*'
 mutant 'redis: a slot that moves is not followed' backends/redis/listen.c \
@@ -832,7 +832,7 @@ mutant 'redis: a refused subscription is not logged' backends/redis/listen.c 's/
 mutant 'redis: a long message is taken' backends/redis/conn.c 's/^        if (c->listens \&\&$/        if (false \&\&/' \
     tests/fault/test_redis_listen 'a_server*'
 mutant 'script: who may not publish is not told' backends/redis/lua/room.lua 's/^            S.must_publish()/            S.publisher()/' \
-    tests/fault/test_redis_push 'who_may*'
+    tests/fault/test_redis_push 'a_user_without_publish_gets_an_error'
 mutant 'script: a cluster is told as one server is' backends/redis/lua/room.lua "s/ and 'SPUBLISH' or 'PUBLISH'/ and 'PUBLISH' or 'PUBLISH'/" \
     tests/fault/test_redis_push 'on_a_cluster*'
 mutant 'usher: how a server is set up is told with each command' src/main.c 's/^    cli->notices = p->word != NULL.*/    cli->notices = true;/' \
@@ -859,7 +859,7 @@ mutant 'status: a replica is never behind' backends/redis/info.c 's/? of_master 
     tests/fault/test_redis_status 'a_master*'
 mutant 'status: what failed is not counted' src/engine/engine.c \
     's/^        atomic_fetch_add_explicit(&e->unavailable, 1/        atomic_fetch_add_explicit(\&e->unavailable, 0/' \
-    tests/fault/test_redis_status 'what_failed*'
+    tests/fault/test_redis_status 'status_counts_failed_commands'
 mutant 'cluster: ASKING is left out' backends/redis/pipeline.c \
     's/    if (b->asks\[call\]) { \/\* holds.*/    if (false) {/' tests/cluster/test_cluster_cases 'ask_sends*'
 mutant 'cluster: MOVED is not remembered' backends/redis/cluster.c 's/^        if (!asks)$/        if (false)/' \
@@ -872,7 +872,7 @@ mutant 'cluster: whoever has the address is the node' backends/redis/handshake.c
     's/ \&\& strcmp(reply->str, r->expects) != 0) {/ \&\& r->expects[0] == 0) {/' \
     tests/cluster/test_cluster_cases 'another_cluster*'
 mutant 'cluster: the first of those who are asked for the map has all the time' backends/redis/cluster.c \
-    's/^    l->until_ms = .*/    l->until_ms = now_ms + 60000;/' tests/cluster/test_cluster_cases 'who_asks*'
+    's/^    l->until_ms = .*/    l->until_ms = now_ms + 60000;/' tests/cluster/test_cluster_cases 'a_map_request_leaves_time_for_the_command'
 mutant 'cluster: nodes are asked one after the other' backends/redis/batch.c \
     's/^            node_batch_continue(l, b->context->deadline_ms);/            over ? node_batch_continue(l, b->context->deadline_ms) : (void)(l->wait.fd = -1, l->wait.until_ms = 0);/' \
     tests/cluster/test_cluster_cases 'nodes_may*'
@@ -897,7 +897,7 @@ mutant 'cluster: who leaves a look keeps others from it' backends/redis/cluster.
     's/^    s->map->asked_until_ms = 0;/    s->map->asked_until_ms = INT64_MAX;/' tests/cluster/test_cluster_cases 'after_moved*'
 mutant 'engine: what was refused is sent behind what came after it' src/engine/again.c \
     's/if (t->again != 0 \&\& passed(a->tasks, i, a->n))/if (false)/' \
-    tests/cluster/test_cluster_cases 'what_was_refused*'
+    tests/cluster/test_cluster_cases 'a_refused_command_is_not_executed_after_its_successor'
 mutant 'engine: who tries again does not wait' src/engine/again.c 's/    if (later || tries > 2)$/    if (false)/' \
     tests/cluster/test_cluster_cases 'two_that_name*'
 mutant 'engine: one lane for all nodes' src/engine/execute.c \
@@ -905,15 +905,15 @@ mutant 'engine: one lane for all nodes' src/engine/execute.c \
     tests/cluster/test_cluster_apart
 mutant 'engine: who leaves the queue takes those behind him along' src/engine/engine.c \
     's/^    \*(before != NULL ? \&before->next : \&l->first) = w->next;/    *(before != NULL ? \&before->next : \&l->first) = NULL;/' \
-    tests/unit/test_lanes 'who_is_in*'
+    tests/unit/test_lanes 'a_caller_leaves_the_middle_of_the_queue'
 mutant 'engine: who leaves the queue is its end still' src/engine/engine.c \
-    's/^    if (l->last == w)$/    if (false)/' tests/unit/test_lanes 'who_is_last*'
+    's/^    if (l->last == w)$/    if (false)/' tests/unit/test_lanes 'a_caller_leaves_the_end_of_the_queue'
 mutant 'engine: who was taken out of the queue leaves it' src/engine/engine.c \
     's/^        left = queue_leave(l, me);/        left = queue_leave(l, me) || true;/' \
-    tests/unit/test_lanes 'who_left*'
+    tests/unit/test_lanes 'a_caller_that_left_has_executed_nothing'
 mutant 'engine: who waits for a node waits on behind his deadline' src/engine/engine.c \
     's/^    while (e->waits \&\& error != ETIMEDOUT) {/    while (false) {/' \
-    tests/unit/test_lanes 'who_waits*'
+    tests/unit/test_lanes 'a_caller_waiting_for_a_node_leaves_at_its_deadline'
 mutant 'what a store has lost is called stale' src/change/work.c \
     's/version > s->gaps\[i\].last && version <= s->gaps\[i\].first/false/' \
     tests/fault/test_rollback 'an_older_copy*'
@@ -946,7 +946,7 @@ mutant 'a room forgets since when its log has all' src/change/log.c \
     tests/model/test_replica_random 'replicas_follow*'
 mutant 'two that take a scope over go on at one place' src/change/work.c \
     's/USHER__JUMP + place;/USHER__JUMP;/' \
-    tests/fault/test_rollback 'who_takes_over*'
+    tests/fault/test_rollback 'engines_that_take_over_at_once_use_different_tokens'
 mutant 'a room has what it lost' src/change/log.c \
     's/if (w->scope.n_gaps > 0 \&\& usher__scope_version_lost(w, since))/if (false)/' \
     tests/fault/test_rollback 'an_older_copy*'
@@ -955,22 +955,22 @@ mutant 'if-version of what was lost is stale' src/change/work.c \
     tests/fault/test_rollback 'an_older_copy*'
 mutant 'a heartbeat tells of what waits and was lost' src/engine/watch.c \
     's/>= USHER__JUMP/> UINT64_MAX - 1/' \
-    tests/fault/test_rollback 'what_waits*'
+    tests/fault/test_rollback 'a_heartbeat_leaves_out_coalesced_notices_that_are_lost'
 mutant 'on Redis what is lost is called stale' backends/redis/lua/common.lua \
     's/if v > last and v <= first then/if false then/' \
     tests/fault/test_rollback 'an_older_dump*'
 mutant 'numbers that a lost store gave out are a hole' src/nouns/serial/serial_holds.c \
     's/if (queued(w) || last <= s->cur)/if (queued(w) || last >= s->cur)/' \
-    tests/conformance/on_memory 'what_a_lost*'
+    tests/conformance/on_memory 'serials_of_a_lost_store_are_in_doubt'
 mutant 'any token settles a number that is lost' src/nouns/serial/serial_holds.c \
     's/if (!of_lost && a->token != all.token)/if (!of_lost \&\& a->token > w->scope.version)/' \
-    tests/conformance/on_memory 'what_a_lost*'
+    tests/conformance/on_memory 'serials_of_a_lost_store_are_in_doubt'
 mutant 'on Redis numbers that a lost server gave out are a hole' backends/redis/lua/serial.lua \
     's/if S.less(s.cur, cur) and not S.queued() then/if S.less(cur, s.cur) then/' \
-    tests/conformance/on_redis 'what_a_lost*'
+    tests/conformance/on_redis 'serials_of_a_lost_store_are_in_doubt'
 mutant 'on Redis nobody settles what he has lost' backends/redis/lua/serial.lua \
     's/elseif not of_lost or S.all_gaps/elseif of_lost or S.all_gaps/' \
-    tests/fault/test_rollback 'what_a_server*'
+    tests/fault/test_rollback 'a_failover_of_a_server_leaves_no_gap_in_serials'
 gapfree=tests/model/test_gapfree
 mutant 'serial: a number 1 of any day is that of today' src/nouns/serial/serial_holds.c \
     's/usher__serial_dated(&f, serial, r->n\[N_STAMP\]);/r->n[N_STAMP] >= 0;/' $gapfree
@@ -1046,13 +1046,13 @@ mutant 'serial: numbers go out in the order in which they came back' src/nouns/s
     's/        r->rank = (uint64_t)rank_of(w, r->n\[N_PERIOD\], .*/        r->rank = 0;/' $gapfree
 mutant 'on Redis versions go on behind a loss' backends/redis/lua/dispatch.lua \
     's/^    version = first$/    first = version/' \
-    tests/fault/test_rollback 'of_two_masters*'
+    tests/fault/test_rollback 'two_masters_never_accept_tokens_of_each_other'
 mutant 'on Redis gaps are not kept' backends/redis/lua/dispatch.lua \
     "s/set\[n + 1\], set\[n + 2\] = 'gaps', gaps/set[n + 1], set[n + 2] = 'gaps', ''/" \
-    tests/fault/test_rollback 'of_two_masters*'
+    tests/fault/test_rollback 'two_masters_never_accept_tokens_of_each_other'
 mutant 'on Redis nobody asks for whoever types' backends/redis/lua/dispatch.lua \
     's/^    own = id$/    own = own < 0 and writer or id/' \
-    tests/fault/test_rollback 'by_hand*'
+    tests/fault/test_rollback 'a_direct_script_call_notices_a_rollback'
 mutant 'on Redis who has the last version before a jump has lost it' backends/redis/lua/common.lua \
     's/if v > last and v <= first then/if v >= last and v <= first then/' \
     tests/crash/test_rollback_oracle 'slots_move*'
@@ -1088,7 +1088,7 @@ mutant 'Redis: who comes back is taken for the server of before' backends/redis/
     tests/fault/test_rollback_concurrent 'callers*'
 mutant 'script: a scope that is being mended is served' backends/redis/lua/dispatch.lua \
     's/#header ~= K.HEAD_SIZE then/#header < K.HEAD_SIZE then/' \
-    tests/fault/test_rollback_concurrent 'what_is_being*'
+    tests/fault/test_rollback_concurrent 'a_failover_during_a_repair_leaves_the_scope_unserved'
 mutant 'presence is told by who stood before it in the batch' src/engine/watch.c \
     's/(\*at)->all.epoch != reply->epoch || reply->version < (\*at)->all.token/false/' \
     $memory 'what_stood_before*'
@@ -1112,11 +1112,11 @@ mutant 'script: a token is used twice' backends/redis/lua/number.lua 's/    r.to
 mutant 'number: who is somebody else takes it back' src/nouns/number/number.c 's/guard = busy(r->state) && .* ? USHER__NUMBER_IF_HOLDER/guard = busy(r->state) ? USHER__NUMBER_IF_HOLDER/' \
     tests/fault/test_rollback 'an_older_copy*'
 mutant 'script: who is somebody else takes it back' backends/redis/lua/number.lua 's/ and r.owner == a\[K.ARG_OWNER\] and K.NUMBER_IF_HOLDER/ and K.NUMBER_IF_HOLDER/' \
-    tests/fault/test_rollback 'of_two_masters*'
+    tests/fault/test_rollback 'two_masters_never_accept_tokens_of_each_other'
 mutant 'script: who has taken it back may not ask again' backends/redis/lua/number.lua 's/if what ~= K.SAME then return S.say_lost/if true then return S.say_lost/' \
     tests/fault/test_rollback_concurrent 'a_repeat*'
 mutant 'script: what somebody else has is taken back all the same' backends/redis/lua/number.lua '/NUMBER_E_RETAKE/,/say_lost/s/if what == K.OK then/if true then/' \
-    tests/fault/test_rollback_concurrent 'of_two*'
+    tests/fault/test_rollback_concurrent 'one_of_two_owners_takes_a_lost_number_back'
 mutant 'number: a number that is not registered is not taken back' src/core/number.def 's/^T(IDLE_DOWN, RETAKE, ANY,     BUSY_DOWN, OK, /T(IDLE_DOWN, RETAKE, ANY,     IDLE_DOWN, LOST, /' \
     tests/fault/test_rollback 'a_call_goes_on*'
 mutant 'number: what is taken back is not in the list of its node' src/nouns/number/number.c 's/status == USHER_OK && a->node.data != NULL)/status == USHER_OK \&\& a->node.data != NULL \&\& w->command->verb == USHER_NUMBER_CALL)/' \
@@ -1134,13 +1134,13 @@ mutant 'script: a setting that a library does not know is gone with the next one
 mutant 'posted: who waits for replicas holds up the others' src/engine/post.c 's/if (p->replicas != 0 \&\& waits_for_replicas/if (p->replicas == 1000 \&\& waits_for_replicas/' \
     tests/fault/test_redis_wait 'posted*'
 mutant 'Redis: the scopes of a node that has answered wait for the others' backends/redis/batch.c 's/    else if (some && b->claimed)/    else if (false \&\& some)/' \
-    tests/cluster/test_cluster_cases 'what_a_node*'
+    tests/cluster/test_cluster_cases 'an_answered_scope_is_released_before_other_nodes_answer'
 mutant 'what is due while its scope is swept is not swept again' src/engine/hear.c 's/    if (h->sweeps || (h->follows/    if ((h->follows/' \
     tests/cluster/test_cluster_rooms 'a_room*'
 mutant 'authority: a rule that is made again has no log' src/nouns/serial/serial_authority.c 's/        !usher_unpack_int(&u, &s->log))/        !usher_unpack_int(\&u, \&s->log) || (s->log = 0) != 0)/' \
-    tests/fault/test_rollback 'who_follows_hears_of_a_loss*'
+    tests/fault/test_rollback 'followers_receive_a_rollback_and_what_is_granted_again'
 mutant 'script: those of another day hide behind the capped' backends/redis/lua/number.lua 's/(r.N_DAY + 9)/(r.N_DAY + 99)/' \
-    $redis 'one_of_another_day*'
+    $redis 'a_number_of_another_day_is_found_after_1000_capped'
 mutant 'script: any keys are taken by hand' backends/redis/lua/direct.lua 's/if KEYS\[i\] ~= keys\[i\] then/if false then/' \
     tests/cluster/test_by_hand 'keys_that*'
 mutant 'script: direct calls with one request id are not compared' backends/redis/lua/common.lua 's/a\[2\] >= K.DIRECT == (S.print >= K.DIRECT)/a[2] < K.DIRECT and S.print < K.DIRECT/' \
@@ -1240,7 +1240,7 @@ mutant 'script: time goes back' backends/redis/lua/dispatch.lua 's/if now < cloc
 mutant 'script: a repeat is not known' backends/redis/lua/common.lua "s/if not r or r.ends <= S.moment then return nil end/if r then return nil end/" \
     $redis 'a_repeat_gets*'
 mutant 'script: an invalid answer forgets what ended before it' backends/redis/lua/dispatch.lua 's/^        elseif S.notices then/        elseif false then/' \
-    $redis 'what_ends*'
+    $redis 'an_expiry_before_an_invalid_command_is_notified'
 mutant 'script: what ended is told under the epoch of what follows it' backends/redis/lua/dispatch.lua 's/if S.epoch_first and S.epoch_first ~= shown then/if false then/' \
     $redis 'a_notice_has_the_epoch_that*'
 mutant 'script: the end of a room has the epoch of none' backends/redis/lua/dispatch.lua 's/S.epoch_first ~= shown then/S.epoch_first ~= epoch then/' \
@@ -1254,7 +1254,7 @@ mutant 'script: nobody asks whether all keys are there' backends/redis/lua/keys.
 mutant 'script: a pool is made upon the lists of a lost one' backends/redis/lua/keys.lua "s/(head and 2 or 0)/(head and 2 or call('EXISTS', INDEX, HELD))/" \
     tests/fault/test_missing_keys 'no_verb*'
 mutant 'script: a mark of who mends is any format' backends/redis/lua/dispatch.lua 's/if format == K.FORMAT and #head == K.HEAD_SIZE + 16 then/if false then/' \
-    tests/fault/test_missing_keys 'what_was_broken_off*'
+    tests/fault/test_missing_keys 'a_repair_is_repeated_after_its_process_was_killed'
 mutant 'Redis: what no record stands for stays when lists are mended' backends/redis/repair.c 's/out\[n_out++\] = there\[k\];/(void)0;/' \
     tests/fault/test_missing_keys 'lists_that*'
 mutant 'check: counts are not mended' src/engine/audit.c 's/^            scope->counts\[i\] = a->tally.counts\[i\];/            (void)scope;/' \
@@ -1275,7 +1275,7 @@ posts=tests/unit/test_post
 mutant 'post: the descriptor stays readable' src/engine/post_descriptors.c 's/^        usher__descriptor_lower(p->fd\[d\]);/        (void)usher__descriptor_lower;/' \
     $posts 'the_descriptor*'
 mutant 'post: who has little time takes it from all' src/engine/post.c 's/ \&\& most \/ 2 > least)/ \&\& most < 0)/' \
-    $posts 'who_has_much*'
+    $posts 'a_long_deadline_is_not_cut_by_a_short_one'
 mutant 'post: a worker keeps nobody else from executing' src/engine/post.c 's/ \&\& p->workers == 0 ? work_of(p)/ ? work_of(p)/' \
     $posts 'a_worker*'
 
@@ -1286,27 +1286,27 @@ mutant 'hear: what another engine holds is not tended' src/engine/hear.c \
 mutant 'hear: the log is read for what is told together' src/engine/hear.c '/version = one.version;/d' \
     $hears 'joins_without_a_hole*'
 mutant 'hear: what there is no room for is not missed' src/engine/hear.c 's/^        miss(h, n);$/        return;/' \
-    $hears 'what_there_is_no_room*'
+    $hears 'notices_beyond_the_limit_become_one_gap'
 mutant 'hear: a gap is told as often as there is room' src/engine/hear.c 's/p->n_notices <= p->limit \/ 2/p->n_notices < p->limit/' \
-    $hears 'what_there_is_no_room*'
+    $hears 'notices_beyond_the_limit_become_one_gap'
 mutant 'hear: notices go on while a gap is to be told' src/engine/hear.c 's/(h->missed || !usher__heard_append(h, n))/!usher__heard_append(h, n)/' \
-    $hears 'what_there_is_no_room*'
+    $hears 'notices_beyond_the_limit_become_one_gap'
 mutant 'hear: events of who does not watch any more are collected' src/engine/hear.c 's/^    ready_without(p, h);/    (void)ready_without;/' \
     $hears 'no_event*'
 mutant 'hear: a notice is told whatever it follows on' src/engine/hear.c 's/if (h->current \&\& follows_on(&h->place, n) \&\& /if (h->current \&\& (follows_on(\&h->place, n) || true) \&\& /' \
-    $hears 'what_others_change*'
+    $hears 'changes_of_other_engines_are_notified'
 mutant 'hear: what came while the log was read is forgotten' src/engine/hear.c 's/    if (then == CURRENT \&\& h->newer \&\&/    if (then == LATER \&\& h->newer \&\&/' \
-    $hears 'what_is_changed_while*'
+    $hears 'a_change_during_a_read_of_the_log_is_notified'
 mutant 'hear: what is told together has no holes' src/engine/hear.c 's/^        if (one.before != version)/        if (one.before == 0)/' \
-    $hears 'what_is_between*'
+    $hears 'a_change_between_coalesced_joins_comes_in_order'
 mutant 'hear: a log that does not reach back is no gap' src/engine/hear.c 's/        return skip(h, r->epoch, r->version, changes.mark) ? CURRENT : LATER;/        return read_rows(h, r);/' \
     $hears 'a_log_that*'
 mutant 'hear: another room of the name goes on with the one before' src/core/changes.c 's/return epoch == from_epoch || /return true || /' \
-    $hears 'what_others_change*'
+    $hears 'changes_of_other_engines_are_notified'
 mutant 'hear: another epoch is always another history' src/core/changes.c 's/return epoch == from_epoch || .*/return epoch == from_epoch \&\& (version > from || version <= from);/' \
     $memory 'each_noun_is_followed'
 mutant 'hear: a store without memory for a notice keeps it to itself' src/engine/local.c 's/^        p->context->notify(p->context->payload, &any);/        (void)any;/' \
-    $hears 'without_memory*'
+    $hears 'a_watcher_without_memory_gets_a_gap'
 mutant 'hear: nothing is collected' src/engine/watch.c 's/^            usher__heard_notice(watch->heard, n);/            (void)n;/' \
     $hears 'a_notice_comes*'
 mutant 'a log keeps one notice more than it should' src/change/log.c 's/k < ERASED_MAX \&\& n > limit; k++/k < ERASED_MAX \&\& n > limit + 1; k++/' \
@@ -1322,7 +1322,7 @@ mutant 'drop: the log of a queue stays' src/nouns/queue/queue.c 's/"132330313240
 mutant 'a dispenser that is deleted takes its log with it' src/nouns/id/id.c '/counts\[COUNT_CHANGES\] = was/d' \
     tests/model/test_ids_differential 'all_stores*'
 mutant 'script: a rule that is deleted takes its log with it' backends/redis/lua/serial.lua '/set\[K.SET_LOG + 1\] = S.set\[K.SET_LOG + 1\]/d' \
-    $redis 'what_is_made_anew*'
+    $redis 'a_recreated_scope_continues_its_log'
 mutant 'a user that leaves has no room' src/nouns/queue/queue_change.c 's/r->owner.size != 0 \&\& qc->has_agent ? qc->agent.r.order : 0;/0;/' \
     tests/model/test_queue_differential 'all_stores*'
 mutant 'the notice of a missed offer has no agent' src/nouns/queue/queue_change.c 's/^        qc->subject.r.owner = agent;/        ;/' \
@@ -1346,16 +1346,16 @@ mutant 'script: the notice of a user has the deadline of a heartbeat' backends/r
 mutant 'script: the notice of a call that has ended has no node' backends/redis/lua/number.lua "s/r.data, r.carried = '', r.data/r.data = ''/" \
     $redis 'each_change_of_a_number*'
 mutant 'nobody is told whose hold has ended' src/nouns/number/number.c '/^    m->c.owner = r->owner;/d' \
-    $memory 'what_has_ended*'
+    $memory 'a_notice_of_an_end_names_the_owner'
 mutant 'script: nobody is told whose hold has ended' backends/redis/lua/number.lua "s/r.owner, r.held = '', r.owner end/r.owner = '' end/" \
-    $redis 'what_has_ended*'
+    $redis 'a_notice_of_an_end_names_the_owner'
 mutant 'drop: a log stays' src/nouns/number/number.c 's/"1323304050627080"/"13233040506280"/' \
     $memory 'a_log_goes_with*'
 mutant 'hear: what a scope without a log told is thought to be all' src/engine/hear.c 's/h->place.version == r->version \&\& r->status == USHER_REFUSED/r->status == USHER_REFUSED/' \
     $hears 'a_pool_without*'
 mutant 'hear: what is due in a scope that is tended stays' src/engine/hear.c \
     's/^                h->sweeps = true;/                h->sweeps = false;/' \
-    $hears 'what_is_tended*'
+    $hears 'a_swept_scope_changes_without_commands'
 mutant 'hear: the clock is not looked at again' src/engine/hear.c \
     's/    if (left_ms > LOOK_MS)$/    if (left_ms == -1)/' $hears 'a_clock_that*'
 mutant 'hear: what is read of a log says not what is due' src/engine/hear.c \
@@ -1366,18 +1366,18 @@ mutant 'hear: a sweep is followed by one for what it has told of' src/engine/hea
     $hears 'a_wall*'
 mutant 'hear: a change does not say what is due' src/change/work.c \
     's/notice.due_ms = .*/notice.due_ms = USHER_NEVER;/' \
-    $hears 'what_is_tended*'
+    $hears 'a_swept_scope_changes_without_commands'
 mutant 'hear: of two that are due the later comes up' src/engine/timers.c \
     's/l->heap\[child + 1\].ms < l->heap\[child\].ms/l->heap[child + 1].ms > l->heap[child].ms/' \
-    tests/unit/test_timers 'what_is_due*'
+    tests/unit/test_timers 'the_earliest_timer_is_first'
 mutant 'hear: what goes leaves its place to one that belongs elsewhere' src/engine/timers.c \
     's/^        settle(l, last, due->at);/        put(l, last, due->at);/' \
-    tests/unit/test_timers 'what_is_due*'
+    tests/unit/test_timers 'the_earliest_timer_is_first'
 mutant 'hear: lists of watchers grow while these are called' src/engine/watch.c \
     's/ || (w->delivering \&\& n != 0)//' \
     $hears 'each_of_many*'
 mutant 'hear: nobody looks at what others change' src/engine/hear.c 's/USHER_WATCH_ALL) != 0 ? EVERY_MS : 0/USHER_WATCH_ALL) == 8 ? EVERY_MS : 0/' \
-    $hears 'what_others_change*'
+    $hears 'changes_of_other_engines_are_notified'
 mutant 'replica: a reply says nothing of members' src/replica/replica.c 's/^        case USHER_FIELD_MEMBER_STATE:/        case USHER_FIELD_LANE:/' \
     tests/model/test_hear_random 'a_copy*'
 
@@ -1421,7 +1421,7 @@ mutant 'authority: a store is not compared with it' src/engine/grant.c 's/    st
     tests/fault/test_authority 'an_audit_compares*'
 mutant 'authority: what was given out before it is not told' src/nouns/serial/serial_authority.c \
     's/    return store->granted > cur ? store->granted : cur;/    return store->granted + 0 * cur;/' \
-    tests/fault/test_authority 'what_an*'
+    tests/fault/test_authority 'an_authority_learns_what_was_issued_without_it'
 mutant 'authority: ids skipped by hand are not told' src/nouns/id/id_authority.c \
     's/next < 0 ? s->limit : next > 0 ? next - 1 : 0/s->start > 0 ? s->start - 1 : 0 * next/' \
     $memory 'ids_skipped*'
@@ -1436,7 +1436,7 @@ mutant 'serial: a number is printed as the rule prints now' src/nouns/serial/ser
     $memory 'a_number_keeps*'
 mutant 'serial: how a hold ended is forgotten' src/nouns/serial/serial_holds.c \
     's/    end.state = (uint8_t)to;/    end.state = (uint8_t)(to != 0 ? USHER_SERIAL_STATE_RETURNED : 0);/' \
-    $memory 'what_was_settled*'
+    $memory 'a_settled_serial_is_reported_when_settled_again'
 mutant 'serial: a hold without a deadline stands among what is due' src/nouns/serial/serial_holds.c \
     's/    r->slots = usher__machine_lists(&usher__serial_machine, to, r->until_ms);/    r->slots = usher__machine_lists(\&usher__serial_machine, to, 1);/' \
     $memory 'a_hold_without*'
@@ -1495,7 +1495,7 @@ mutant 'time: an outage ends heartbeats' src/change/work.c 's/    \*ret_new = n 
 mutant 'time: the silence of one is an outage' src/change/work.c \
     's/    int most = w->stored != 0 ? 1 : 2, n = 0;/    int most = 1, n = 0;/' $memory 'silence_of_clients*'
 mutant 'time: an outage moves a deadline again and again' src/change/work.c \
-    's/    w->gap_from = to != 0 .*/    w->gap_from = last;/' $memory 'nobody_who_is_gone*'
+    's/    w->gap_from = to != 0 .*/    w->gap_from = last;/' $memory 'users_that_left_do_not_count_for_the_limit'
 mutant 'script: an outage ends heartbeats' backends/redis/lua/common.lua \
     's/        if n < most then return false end/        do return false end/' $redis 'store_that_was_away*'
 mutant 'queue: a notice has another name for a room' src/nouns/queue/queue_hooks.c \
@@ -1519,7 +1519,7 @@ mutant 'script: the short way takes any time' backends/redis/lua/number_fast.lua
     $redis 'one_wrong_clock*'
 mutant 'rooms: who looks moves the clock' src/nouns/room/room_close.c \
     's/bool reads = w->command->verb == USHER_ROOM_SNAPSHOT;/bool reads = false;/' \
-    $memory 'who_looks*'
+    $memory 'a_read_of_a_room_does_not_move_its_clock'
 mutant 'authority: the audit does not ask it' src/engine/audit.c 's/ \&\& granted > entry.max)/ \&\& granted < 0)/' \
     tests/fault/test_authority 'an_audit*'
 twice=tests/fault/test_duplicate_issue
@@ -1529,29 +1529,29 @@ mutant 'serial: a copy goes on with the grant' src/nouns/serial/serial.h \
 mutant 'id: a copy goes on with the segment' src/nouns/id/id.c \
     's/(status == USHER_EMPTY || is_another(w))/status == USHER_EMPTY/' $twice 'a_store_put*'
 mutant 'journal: the same version is the same issue' backends/sqlite/authority.c \
-    's/(now_ms = ?8 OR NOT ?9)/(?8 <> 0 OR NOT ?9)/' $twice 'what_a_store_repeats*'
+    's/(now_ms = ?8 OR NOT ?9)/(?8 <> 0 OR NOT ?9)/' $twice 'the_journal_reports_an_issue_that_a_store_repeats'
 mutant 'journal: nothing was issued before' backends/sqlite/authority.c \
-    's/    if (!is_issue(event) || !b->there /    if (event->n > 0 || !b->there /' $twice 'what_a_store_repeats*'
+    's/    if (!is_issue(event) || !b->there /    if (event->n > 0 || !b->there /' $twice 'the_journal_reports_an_issue_that_a_store_repeats'
 mutant 'journal: a range hides the one that it is in' backends/sqlite/authority.c \
     's/        reach = b->reach;/        reach = last_of(event);/' $twice 'a_journal*'
 mutant 'journal: a range does not cover those in it' backends/sqlite/authority.c \
     's/if (b->there \&\& b->first > event->first)/if (b->there \&\& b->first > INT64_MAX - 1)/' $twice 'both_journals*'
 mutant 'journal: what is over has to be told' backends/sqlite/authority.c \
-    's/? b->until_ms > event->now_ms/? b->until_ms > 0/' $twice 'what_is_right*'
+    's/? b->until_ms > event->now_ms/? b->until_ms > 0/' $twice 'the_journal_reports_nothing_without_a_fault'
 mutant 'journal: a late end changes nothing' backends/sqlite/authority.c \
     's/SET twice = 0 WHERE/SET twice = 1 WHERE/' $twice 'an_end*'
 mutant 'journal: a number of yesterday is of today' src/nouns/serial/serial_authority.c \
-    's/period_of(a, n, \&n->rows\[k\])/n->period + 0 * period_of(a, n, \&n->rows[k])/' $twice 'what_is_right*'
+    's/period_of(a, n, \&n->rows\[k\])/n->period + 0 * period_of(a, n, \&n->rows[k])/' $twice 'the_journal_reports_nothing_without_a_fault'
 mutant 'journal: a second issue is not logged' src/nouns/serial/serial_authority.c \
-    's/        if (events\[i\].twice)/        if (events[i].twice \&\& events[i].n == 0)/' $twice 'what_a_store_repeats*'
+    's/        if (events\[i\].twice)/        if (events[i].twice \&\& events[i].n == 0)/' $twice 'the_journal_reports_an_issue_that_a_store_repeats'
 mutant 'authority: another form is not told' src/engine/audit.c \
     's/^        tell(a, "differs from its entry/        tell(a, "is as its entry/' $twice 'a_check*'
 mutant 'authority: a form that was changed without it stays' src/nouns/serial/serial_authority.c \
     's/^    if (behind \&\& entry.data_size != 0)/    if (behind <= 1 \&\& entry.data_size != 0)/' $twice 'a_check*'
 mutant 'authority: what the store has lost is not told' src/engine/audit.c \
-    's/^    if ((l->n == 0 || bsearch/    if (l->n > SIZE_MAX - 1 \&\& (l->n == 0 || bsearch/' $twice 'what_a_store_has*'
+    's/^    if ((l->n == 0 || bsearch/    if (l->n > SIZE_MAX - 1 \&\& (l->n == 0 || bsearch/' $twice 'a_check_lists_lost_rules_without_a_fault'
 mutant 'drop: a pool made anew begins at 1' src/change/drop.c 's/^    s->clock_ms = 0;/    s->clock_ms = 0, s->version = 0;/' \
-    $memory 'a_hold_of_before*'
+    $memory 'a_token_from_before_a_drop_never_becomes_valid'
 mutant 'drop: half of a pool is there' src/change/drop.c 's/if ((usher__verb((unsigned)w->command->verb)->flags \& USHER__CREATES) == 0)/if (w->command == NULL)/' \
     $memory 'a_large_pool*'
 mutant 'drop: a step is the last one' src/change/drop.c 's/if (\*ret_n == USHER__DROP_MAX)/if (*ret_n > USHER__DROP_MAX)/' \
@@ -1559,7 +1559,7 @@ mutant 'drop: a step is the last one' src/change/drop.c 's/if (\*ret_n == USHER_
 mutant 'drop: another pool will do as well' src/change/work.c 's/ (uint64_t)version == usher__scope_public_version(w))/ (uint64_t)version <= usher__scope_public_version(w))/' \
     $memory 'a_pool_may_be_made*'
 mutant 'drop: what is left is shown' src/engine/local.c 's/t->dropped = usher__scope_dropped(item->scope);/t->dropped = false;/' \
-    $memory 'of_a_pool_that_was_dropped*'
+    $memory 'a_dropped_pool_leaves_nothing'
 mutant 'drop: visits are lost with the queue' src/nouns/queue/queue.c 's/settings\[SET_ARCHIVE\] != 0 \&\& n > 0/settings[SET_ARCHIVE] < 0 \&\& n > 0/' \
     $memory 'visits_that_wait*'
 mutant 'if-version: what is due comes behind it' src/nouns/number/number.c \
@@ -1570,7 +1570,7 @@ mutant 'if-version: a command with it is short' backends/redis/number_fast.c 's/
 mutant 'program: nobody is asked' src/cli/drop.c 's/^    if (!yes \&\& (isatty/    if (cli == NULL \&\& (isatty/' \
     tests/cli/what_is_dropped_is_gone.sh
 mutant 'script: a pool made anew begins at 1' backends/redis/lua/dispatch.lua "s/^local gone = not head.*/local gone = false/" \
-    $redis 'a_hold_of_before*'
+    $redis 'a_token_from_before_a_drop_never_becomes_valid'
 mutant 'script: half of a pool is there' backends/redis/lua/dispatch.lua "s/and verb ~= K.DROP_VERB\$/and false/" \
     $redis 'a_large_pool*'
 command=tests/unit/test_command

@@ -329,7 +329,7 @@ TEST(each_noun_is_spoken_by_hand_with_its_keys)
 }
 
 /* Whoever types, the right form is told, and nothing is written. */
-TEST(one_key_is_refused_by_a_node_of_a_cluster)
+TEST(a_direct_call_with_one_key_is_refused_on_a_cluster)
 {
     struct redis_server *node = owner_of(scope);
 

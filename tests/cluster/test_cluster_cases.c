@@ -370,7 +370,7 @@ TEST(three_commands_to_a_slot_that_comes_need_three_askings)
     fake_stop(f);
 }
 
-TEST(who_has_to_load_the_script_asks_again)
+TEST(a_script_is_loaded_with_asking_again)
 {
     struct fake *f = cluster_of(2);
     struct usher_engine *e = engine_on(f, LONG);
@@ -584,7 +584,7 @@ TEST(a_view_that_cannot_be_is_not_taken)
     }
 }
 
-TEST(of_slots_that_are_not_told_somebody_knows)
+TEST(a_slot_missing_in_the_map_is_requested_from_any_node)
 {
     struct fake *f = cluster_of(2);
     struct usher_engine *e;
@@ -663,7 +663,7 @@ TEST(after_moved_the_map_is_asked_for)
     fake_stop(f);
 }
 
-TEST(when_all_known_are_gone_those_of_the_url_are_asked)
+TEST(nodes_of_the_url_are_tried_when_all_known_are_gone)
 {
     struct fake *f = cluster_of(5);
     struct usher_engine *e;
@@ -733,7 +733,7 @@ TEST(no_redirect_leads_beyond_the_deadline)
     }
 }
 
-TEST(who_asks_for_the_map_has_time_left_for_his_command)
+TEST(a_map_request_leaves_time_for_the_command)
 {
     struct fake *f = cluster_of(2);
     struct usher_engine *e = engine_on(f, 1500);
@@ -910,7 +910,7 @@ TEST(nodes_may_answer_in_any_order)
     fake_stop(f);
 }
 
-TEST(of_three_nodes_one_breaks_and_two_answer)
+TEST(two_of_three_nodes_answer_when_one_breaks)
 {
     static const enum fake_action ends[] = { FAKE_CLOSE, FAKE_RESET };
 
@@ -995,7 +995,7 @@ static void hear_nothing(void *payload, const struct usher_notice *notice)
 
 /* With a watcher, for whom a scope is in one batch at a time: but not for as long as another node
  * is waited for. */
-TEST(what_a_node_has_answered_waits_for_no_other)
+TEST(an_answered_scope_is_released_before_other_nodes_answer)
 {
     struct fake *f = cluster_of(3);
     struct usher_engine *e = engine_on(f, 4 * SHORT);
@@ -1051,7 +1051,7 @@ TEST(what_may_have_been_done_is_repeated_only_if_it_can_be_told)
     fake_stop(f);
 }
 
-TEST(what_was_refused_is_not_done_after_what_came_behind_it)
+TEST(a_refused_command_is_not_executed_after_its_successor)
 {
     static const enum fake_action behind[] = { FAKE_PASS, FAKE_CLOSE };
 
@@ -1084,7 +1084,7 @@ TEST(what_was_refused_is_not_done_after_what_came_behind_it)
 
 /* ---- a master and its replicas ---- */
 
-TEST(of_several_hosts_the_master_is_found_and_found_again)
+TEST(the_master_is_found_among_hosts_and_found_again)
 {
     struct fake *f = cluster_of(3);
     struct usher_engine *e;
@@ -1446,7 +1446,7 @@ static void scope_beside(const char *scope, char name[SCOPE_MAX])
 
 /* By close, and by a child of fork(), which leaves its parent's alone: a batch that is with two
  * nodes, one that was sent on to a third one, and one that looks for its slots. */
-TEST(what_is_under_way_is_left)
+TEST(close_leaves_batches_under_way)
 {
     for (int i = 0; i < 6; i++) {
         struct fake *f = cluster_of(3);

@@ -127,7 +127,7 @@ static void try_all(const char *leave_out, char why[256])
     usher_close(e);
 }
 
-TEST(with_all_of_them_everything_works)
+TEST(a_user_with_all_documented_rights_can_do_everything)
 {
     char why[256];
 
@@ -136,7 +136,7 @@ TEST(with_all_of_them_everything_works)
         fail_msg("%s", why);
 }
 
-TEST(with_one_less_it_is_said_which)
+TEST(an_error_names_the_missing_right)
 {
     /* asked for, and done without */
     static const char *const unneeded[] = { "+cluster|myid", "+info", "+time" };

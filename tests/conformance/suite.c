@@ -1591,7 +1591,7 @@ TEST(a_number_over_a_cap_that_was_lowered_is_put_aside)
     assert_given(f, "desk", "n2");
 }
 
-TEST(of_many_over_a_lowered_cap_no_command_puts_all_aside)
+TEST(no_command_caps_all_numbers_over_a_lowered_cap)
 {
     struct fixture *f = *state;
     uint64_t v;
@@ -1675,7 +1675,7 @@ TEST(a_cap_that_is_raised_or_lifted_frees_at_once)
     assert_given(f, "desk", "n1");
 }
 
-TEST(of_several_capped_a_higher_cap_frees_those_below_it)
+TEST(a_higher_cap_frees_the_numbers_below_it)
 {
     struct fixture *f = *state;
 
@@ -1802,7 +1802,7 @@ TEST(a_fresh_number_is_given_behind_a_thousand_capped_ones)
 }
 
 /* As many as are not put back at once stand in front of it, and the cap keeps them. */
-TEST(one_of_another_day_is_found_behind_a_thousand_capped_ones)
+TEST(a_number_of_another_day_is_found_after_1000_capped)
 {
     static const char *const last[] = { "f", NULL };
     struct fixture *f = *state;
@@ -2222,7 +2222,7 @@ TEST(callees_are_remembered_for_a_time)
     assert_given(f, "desk sticky=q", "n2");
 }
 
-TEST(so_many_callees_are_remembered)
+TEST(at_most_sticky_max_callees_are_remembered)
 {
     struct fixture *f = *state;
 
@@ -3548,7 +3548,7 @@ TEST_NEEDS(a_child_opens_its_own, NEEDS_SHARED)
     empty(f, "call desk");
 }
 
-TEST_NEEDS(what_was_answered_is_there_after_opening_again, NEEDS_DURABLE)
+TEST_NEEDS(answered_changes_are_there_after_opening_again, NEEDS_DURABLE)
 {
     struct fixture *f = *state;
     char before[33], after[33];

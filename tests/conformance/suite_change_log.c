@@ -459,7 +459,7 @@ TEST(a_log_goes_by_steps_when_none_is_wanted)
 
 /* ---- what a notice says -------------------------------------------------------------------- */
 
-TEST(what_has_ended_was_somebodys)
+TEST(a_notice_of_an_end_names_the_owner)
 {
     struct fixture *f = *state;
     uint64_t token;
@@ -518,7 +518,7 @@ TEST(a_change_of_settings_says_which)
 
 /* ---- what meets it ------------------------------------------------------------------------- */
 
-TEST(what_changes_nothing_is_no_news)
+TEST(a_command_without_a_change_makes_no_notice)
 {
     struct fixture *f = *state;
 
@@ -591,7 +591,7 @@ static unsigned hear(struct usher_engine *e, uint64_t *from, uint64_t last)
     return hear_of(e, USHER_NUMBER, from, last);
 }
 
-TEST(who_follows_hears_each_change_once)
+TEST(a_follower_receives_each_change_once)
 {
     struct fixture *f = *state;
     struct usher_engine *other;
@@ -747,7 +747,7 @@ TEST(each_noun_is_followed)
 }
 
 /* A log is that of all who had the name, where their versions go on. */
-TEST(what_is_made_anew_goes_on_in_its_log)
+TEST(a_recreated_scope_continues_its_log)
 {
     struct fixture *f = *state;
 

@@ -81,7 +81,7 @@ static void pool(struct fixture *f)
     expected(f, USHER_OK, "number del p 3");
 }
 
-TEST(of_a_pool_that_was_dropped_nothing_is_left)
+TEST(a_dropped_pool_leaves_nothing)
 {
     struct fixture *f = *state;
     uint64_t version;
@@ -114,7 +114,7 @@ TEST(of_a_pool_that_was_dropped_nothing_is_left)
         assert_int_equal(under_test.left(f->url), 1); /* its version */
 }
 
-TEST(a_hold_of_before_is_never_somebody_elses)
+TEST(a_token_from_before_a_drop_never_becomes_valid)
 {
     struct fixture *f = *state;
     uint64_t token = 0, own;
@@ -267,7 +267,7 @@ TEST(one_that_is_made_anew_begins_at_its_own_time)
 }
 
 /* Who asks for its settings makes none, and is told of none. */
-TEST(whoever_looks_at_what_is_being_dropped_sees_nothing)
+TEST(reads_of_a_scope_being_dropped_find_nothing)
 {
     struct fixture *f = *state;
 

@@ -399,7 +399,7 @@ TEST(no_range_reaches_over_the_start_of_a_segment)
     assert_next(f, "m", 1, 1001);
 }
 
-TEST(of_two_who_install_one_wins)
+TEST(one_of_two_installers_wins)
 {
     struct fixture *f = *state;
 

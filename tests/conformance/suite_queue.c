@@ -138,7 +138,7 @@ TEST(an_agent_pulls_one_user_after_the_other)
         { "pull nobody", "missing" }, { "pause ann", "ok pausing" }, { "pull ann", "refused" });
 }
 
-TEST(whoever_waits_is_matched_when_the_trigger_becomes_automatic)
+TEST(waiting_users_are_matched_when_the_trigger_becomes_auto)
 {
     STORY(*state,
         { "set trigger=timer ttl=0", "ok" }, { "login ann", "ok idle" }, { "apply a", "ok queue 0" },
@@ -289,7 +289,7 @@ TEST(agents_are_idle_after_many_visits_that_ended_in_every_way)
 }
 
 /* A count that goes up when somebody comes, and not down in one of the ways to go. */
-TEST(nobody_who_is_gone_counts_for_the_limit)
+TEST(users_that_left_do_not_count_for_the_limit)
 {
     STORY(*state,
         { "set limit=1 maxwait=40000 ttl=15000", "ok" }, { "login ann", "ok idle" }, { "pause ann", "ok paused" },
@@ -416,7 +416,7 @@ TEST(capacity_is_at_most_thirty_two)
           { "login ann capacity=32", "ok idle" });
 }
 
-TEST(nobody_is_in_two_rooms)
+TEST(no_user_is_in_two_rooms)
 {
     STORY(*state,
         { "set ttl=0", "ok" }, { "login ann", "ok idle" }, { "login bob", "ok idle" },
@@ -452,7 +452,7 @@ TEST(an_offer_has_to_be_accepted)
         { "finish ann.1", "ok a ann" });
 }
 
-TEST(who_rejects_a_user_is_not_offered_it_again_while_another_can_take_it)
+TEST(a_rejected_user_is_offered_to_another_agent_first)
 {
     STORY(*state,
         { "set ttl=0 offer=5000", "ok" }, { "login ann", "ok idle" }, { "login bob", "ok idle" },
@@ -727,7 +727,7 @@ TEST(a_call_back_keeps_the_place_of_its_arrival)
     STORY(f, { "list", "ok b a" });
 }
 
-TEST(who_reconnects_within_the_grace_keeps_its_place)
+TEST(a_user_back_within_the_grace_keeps_its_place)
 {
     STORY(*state,
         { "set grace=30000", "ok" }, { "login ann", "ok idle" }, { "apply x", "ok room ann" },
@@ -846,7 +846,7 @@ TEST(random_agents_are_drawn_fairly)
 
 /* ---- limits, estimates, figures (Q17, Q18, Q19) ---------------------------------------- */
 
-TEST(who_waits_too_long_leaves)
+TEST(a_user_leaves_after_its_maximum_wait)
 {
     STORY(*state,
         { "set ttl=0 maxwait=10000", "ok" }, { "login ann", "ok idle" }, { "apply a", "ok room ann" },
@@ -1186,7 +1186,7 @@ TEST(a_queue_that_is_not_there_is_missing_for_all_verbs_about_all_of_it)
         { "drain", "missing 0" }, { "set", "missing" }, { "set ttl=0", "ok" }, { "match", "same" });
 }
 
-TEST(who_is_only_offered_is_not_dropped_with_its_agent)
+TEST(an_offered_user_is_not_dropped_with_its_agent)
 {
     struct fixture *f = *state;
     const struct usher_queue_result_statistics *s = &f->r.of.queue.of.stats;

@@ -30,7 +30,7 @@ TEST(a_user_whom_all_have_refused_is_offered_to_them_again)
         { "where u", "ok offer b" });
 }
 
-TEST(nobody_waits_for_ever_next_to_idle_agents)
+TEST(no_user_waits_beside_an_idle_agent)
 {
     STORY(*state,
         { "set ttl=0 offer=10000", "ok" }, { "login a", "ok idle" }, { "login b", "ok idle" },
@@ -57,7 +57,7 @@ TEST(a_missed_offer_of_the_only_agent_is_made_again)
         { "where u", "ok offer ann" }, { "where v", "ok queue 0" }, { "accept ann u", "ok u ann" });
 }
 
-TEST(who_is_busy_or_serves_other_lanes_does_not_count_as_one_to_wait_for)
+TEST(busy_agents_and_other_lanes_do_not_delay_a_user)
 {
     STORY(*state,
         { "set ttl=0 offer=5000", "ok" }, { "login ann lanes=x", "ok idle" },
@@ -84,7 +84,7 @@ TEST(a_sweep_that_makes_no_version_is_the_same)
         { "sweep", "ok 0 u>ann" }, { "sweep", "same 0" });
 }
 
-TEST(who_is_left_to_an_agent_that_takes_a_better_one_is_for_the_next)
+TEST(a_user_passed_over_goes_to_the_next_agent)
 {
     STORY(*state,
         { "set ttl=0 offer=60000 again=1000 strategy=level trigger=timer", "ok" },
@@ -463,7 +463,7 @@ TEST(a_pause_asked_for_during_a_visit_is_shown_and_outlives_silence)
         { "ready ann", "ok busy" });
 }
 
-TEST(who_did_not_pause_is_idle_after_silence_whatever_it_did)
+TEST(an_agent_without_a_pause_is_idle_after_silence)
 {
     STORY(*state,
         { "set wrapup=60000", "ok" }, { "login ann capacity=2", "ok idle" }, { "apply a", "ok room ann" },
@@ -525,7 +525,7 @@ TEST(figures_of_a_lane_count_the_agents_that_serve_it)
     assert_int_equal(s->agents, 1); /* of the whole queue: all serve all lanes */
 }
 
-TEST(who_asks_in_a_lane_that_nobody_serves_is_told)
+TEST(a_user_in_a_lane_without_agents_is_refused)
 {
     struct fixture *f = *state;
 

@@ -101,7 +101,7 @@ TEST(an_hour_of_talk_is_told_of_when_the_agent_is_lost)
     assert_int_equal(f->r.of.queue.of.stats.service_level, 5000); /* 30 s are too long */
 }
 
-TEST(who_lost_a_silent_agent_goes_to_an_idle_one)
+TEST(a_user_of_a_lost_agent_gets_an_idle_agent)
 {
     struct fixture *f = *state;
     int64_t begin = f->now;
@@ -173,7 +173,7 @@ TEST(a_queue_that_keeps_no_visits_counts_them)
 
 /* ---- patience ------------------------------------------------------------------------ */
 
-TEST(who_comes_back_has_the_rest_of_the_patience)
+TEST(a_user_that_comes_back_keeps_its_patience)
 {
     struct fixture *f = *state;
     int64_t begin = f->now;
@@ -193,7 +193,7 @@ TEST(who_comes_back_has_the_rest_of_the_patience)
     adds_up(f);
 }
 
-TEST(who_comes_back_has_ten_seconds_at_least)
+TEST(a_user_that_comes_back_has_ten_seconds_at_least)
 {
     struct fixture *f = *state;
 
@@ -605,7 +605,7 @@ TEST(a_page_of_a_list_ends_by_its_work)
 }
 
 /* With a descriptor for a loop of the host's, and without. */
-TEST(what_is_posted_comes_behind_what_is_due)
+TEST(a_posted_command_comes_after_due_expiries)
 {
     struct fixture *f = *state;
     const struct usher_value who = USHER_T(USHER_FIELD_USER, "u7");
@@ -721,7 +721,7 @@ TEST(no_two_rooms_of_a_store_have_one_name)
                      USHER_MISSING);
 }
 
-TEST(whoever_tells_of_a_match_gives_its_token)
+TEST(each_answer_with_a_match_has_its_token)
 {
     struct fixture *f = *state;
     uint64_t token;

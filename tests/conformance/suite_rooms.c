@@ -579,7 +579,7 @@ TEST(a_kick_may_keep_out_for_a_while)
     assert_int_equal(state_of(f, "ann"), USHER_ROOM_MEMBER_ABSENT);
 }
 
-TEST(who_is_silent_goes_in_steps_and_may_come_back)
+TEST(a_silent_member_fades_in_steps_and_may_come_back)
 {
     struct fixture *f = *state;
     uint64_t version;
@@ -1779,7 +1779,7 @@ TEST(a_patrol_removes_the_bans_of_closed_rooms)
     }
 }
 
-TEST(whoever_comes_finishes_a_closing_room)
+TEST(any_command_finishes_a_closing_room)
 {
     struct fixture *f = *state;
     static const char *const after[] = { "close r",    "alive r m1", "sweep r", "open r",
@@ -1828,7 +1828,7 @@ TEST(whoever_comes_finishes_a_closing_room)
 }
 
 /* All are found to be gone by who finds no place, and then the room is: at once, or in steps. */
-TEST(who_comes_when_all_have_gone_finds_no_room)
+TEST(a_join_after_all_expired_finds_no_room)
 {
     struct fixture *f = *state;
 
@@ -2881,7 +2881,7 @@ static void same_then_join(struct fixture *f, const char *who)
     }
 }
 
-TEST(who_comes_and_goes_is_told_together)
+TEST(joins_and_leaves_are_coalesced)
 {
     struct fixture *f = *state;
     static struct words w[2];
@@ -2971,7 +2971,7 @@ TEST(what_stood_before_them_in_a_batch_does_not_tell_them)
     usher_unwatch(f->twin, b);
 }
 
-TEST(what_is_told_together_is_bounded)
+TEST(coalesced_notices_are_bounded)
 {
     struct fixture *f = *state;
     static struct words w[2];

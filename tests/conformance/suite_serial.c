@@ -903,7 +903,7 @@ TEST(numbers_that_come_back_go_out_first_and_in_order)
 
 /* The authority has granted more than the store knows of: what is between was given out by a store
  * that is lost, and stands as such until somebody says what became of it. */
-TEST(what_a_lost_store_gave_out_is_seen)
+TEST(serials_of_a_lost_store_are_in_doubt)
 {
     struct fixture *f = *state;
     uint64_t mine, held, of_lost, ended;
@@ -1686,7 +1686,7 @@ TEST(pages_of_holds_bear_changes_between_them)
 }
 
 /* The answer was lost: is it done, or has it ended by itself? */
-TEST(what_was_settled_says_so_when_asked_again)
+TEST(a_settled_serial_is_reported_when_settled_again)
 {
     struct fixture *f = *state;
     uint64_t token[6];
@@ -2346,7 +2346,7 @@ static void hear(void *payload, const struct usher_notice *n)
 }
 
 /* What ended by itself was a change, though the command that met it was not one. */
-TEST(what_ends_before_an_invalid_command_is_told)
+TEST(an_expiry_before_an_invalid_command_is_notified)
 {
     static const char *const lines[] = { "rule r radix=14 check=luhn", "confirm r nonsense token=9",
                                          "grant r 1 2" };

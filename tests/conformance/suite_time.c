@@ -779,7 +779,7 @@ TEST(one_wrong_clock_in_a_batch_spoils_nobody_else)
     }
 }
 
-TEST(who_looks_at_a_room_does_not_move_its_clock)
+TEST(a_read_of_a_room_does_not_move_its_clock)
 {
     struct fixture *f = *state;
     struct usher_result r;

@@ -722,7 +722,7 @@ static void lose(char url[REDIS_URL_MAX])
 
 /* What a store gave out before it had an authority, or skipped, or counts by another period, is
  * told at once. */
-TEST(what_an_authority_was_not_asked_for_is_told_to_it)
+TEST(an_authority_learns_what_was_issued_without_it)
 {
     struct usher_serial_form form, dated;
     struct usher_engine *e;

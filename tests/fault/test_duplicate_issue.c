@@ -304,7 +304,7 @@ TEST(a_store_put_back_from_a_copy_repeats_nothing)
 }
 
 /* Where nobody can notice it the journal has both. */
-TEST(what_a_store_repeats_is_told)
+TEST(the_journal_reports_an_issue_that_a_store_repeats)
 {
     for (int own = 0; own < 2; own++) {
         EACH_STORE(name)
@@ -366,7 +366,7 @@ static void count_twice(void *payload, const struct usher_authority_event *event
 }
 
 /* Periods, debt, request ids, two engines: everything that is as it should be. */
-TEST(what_is_right_is_silent)
+TEST(the_journal_reports_nothing_without_a_fault)
 {
     for (int own = 0; own < 2; own++)
         EACH_STORE(name)
@@ -862,7 +862,7 @@ TEST(an_owner_gets_another_number_after_a_loss)
 }
 
 /* Rows of the journal for numbers in doubt that a person ends. */
-TEST(what_a_person_ends_in_doubt_is_in_the_journal)
+TEST(the_journal_has_numbers_in_doubt_that_a_person_ends)
 {
     EACH_STORE(name)
     {
@@ -893,7 +893,7 @@ TEST(what_a_person_ends_in_doubt_is_in_the_journal)
 }
 
 /* The end of a number that was returned before a loss has one place, whatever `requests` became. */
-TEST(one_hold_ends_once_whatever_requests_became)
+TEST(a_returned_number_has_one_end_after_a_loss)
 {
     EACH_STORE(name)
     {
@@ -1005,7 +1005,7 @@ TEST(a_check_compares_what_is_kept)
 }
 
 /* A store that has lost a rule is no broken one: it has it back when that is used. */
-TEST(what_a_store_has_lost_is_told_and_no_fault)
+TEST(a_check_lists_lost_rules_without_a_fault)
 {
     for (int own = 0; own < 2; own++)
         EACH_STORE(name)

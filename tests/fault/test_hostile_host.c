@@ -726,7 +726,7 @@ static void outlive_the_parents_engine(const struct place *p, void *payload)
     /* ends without closing: what was acknowledged must be there all the same */
 }
 
-ON(what_a_child_wrote_stays_when_its_parent_closes_first, SQLITE | REDIS)
+ON(a_child_keeps_its_writes_when_its_parent_closes_first, SQLITE | REDIS)
 {
     const struct place *p = *state;
     struct orphan o = { .inherited = engine_on_url(p->url, NULL) };

@@ -380,7 +380,7 @@ TEST(no_verb_answers_by_what_is_left)
     }
 }
 
-TEST(nor_does_a_batch_or_a_script_by_hand)
+TEST(no_batch_or_direct_call_answers_from_a_damaged_scope)
 {
     struct keys k;
     char digest[33], *text;
@@ -513,7 +513,7 @@ static void wrong_lists_are_mended(const struct noun *n, const struct keys *k, c
 }
 
 /* Of what is lost there is one list, by which alone it is found. */
-TEST(so_are_those_of_numbers_that_are_lost)
+TEST(lists_of_lost_serials_are_repaired)
 {
     const struct noun *n = &nouns[3];
     struct keys k;
@@ -606,7 +606,7 @@ TEST(a_scope_without_its_hash_is_lost)
 }
 
 /* Who mended was killed: nobody does anything until somebody else has done it. */
-TEST(what_was_broken_off_is_done_again)
+TEST(a_repair_is_repeated_after_its_process_was_killed)
 {
     const struct noun *n = &nouns[0];
     struct keys k;
@@ -734,7 +734,7 @@ static void *repairs(void *payload)
 }
 
 /* Two who mend and two who call, while keys go: nobody is ever told anything false. */
-TEST(it_is_mended_beside_others)
+TEST(a_repair_runs_beside_calls_and_another_repair)
 {
     struct caller callers[CALLERS];
     pthread_t menders[2];

@@ -508,7 +508,7 @@ static bool half_way(const char *url, enum usher_verb verb, unsigned long nth, b
     return fired;
 }
 
-TEST(what_was_done_half_way_is_told)
+TEST(a_bulk_that_fails_half_way_returns_its_status)
 {
     static const enum usher_verb verbs[] = { USHER_NUMBER_FREE, USHER_NUMBER_SWEEP };
 

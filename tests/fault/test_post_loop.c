@@ -452,7 +452,7 @@ TEST(a_small_timeout_comes_back)
 
 /* Serials are taken while connections break: none is taken twice, and none that was answered is
  * missing. */
-TEST(what_breaks_is_done_once_or_in_doubt)
+TEST(serials_are_taken_once_while_connections_break)
 {
     static const enum proxy_fault_kind kinds[] = { PROXY_SWALLOW_REPLY, PROXY_DROP_REQUEST,
                                                    PROXY_CUT_REQUEST, PROXY_CUT_REPLY };
@@ -506,7 +506,7 @@ TEST(what_breaks_is_done_once_or_in_doubt)
     usher_close(h.e);
 }
 
-TEST(what_is_begun_is_not_taken_back)
+TEST(cancel_leaves_a_command_that_has_begun)
 {
     struct host h;
     int64_t began_us;
@@ -601,7 +601,7 @@ TEST(the_loop_finds_the_master_among_several_hosts)
 }
 
 /* With a watcher, a scope is in one batch at a time: who calls helps what was posted to its end. */
-TEST(who_calls_does_not_wait_for_the_loop)
+TEST(a_call_completes_posted_batches_of_its_scope)
 {
     struct usher_watcher *watcher;
     struct host h;

@@ -128,7 +128,7 @@ TEST(a_stopped_server_keeps_no_answer_back)
     a_stopped_server(false);
 }
 
-TEST(nor_does_it_where_a_thread_works)
+TEST(a_post_does_not_block_with_a_worker_thread)
 {
     a_stopped_server(true);
 }

@@ -2218,7 +2218,7 @@ static void does_not_open(const char *url, enum usher_status expected, const cha
         fail_msg("%s is not in: %s", hint, usher_message());
 }
 
-TEST(what_is_no_redis_is_not_taken_for_one)
+TEST(a_server_that_is_not_redis_is_refused)
 {
 #define SAYS(string) string, sizeof string - 1
     static const struct {
@@ -3198,7 +3198,7 @@ TEST(the_least_rights_are_enough)
     usher_close(direct);
 }
 
-TEST(one_right_less_fails_and_says_so)
+TEST(a_user_without_one_right_fails_with_its_name)
 {
     static const char *const unneeded[] = { "+client|setname", "+config|get", "+time" };
     struct usher_engine *direct = open_direct();
@@ -3463,7 +3463,7 @@ static struct usher_engine *open_far(int end, int64_t timeout_ms)
 
 /* A call is given up, asked for again, and over.  What was sent first must not arrive behind it:
  * the number would be in a call of which nobody knows. */
-TEST_WITH(what_was_given_up_does_not_arrive_later, NULL, net_cut_end)
+TEST_WITH(a_request_past_its_deadline_never_arrives_later, NULL, net_cut_end)
 {
     struct redis_server_options options = { .address = net_cut_address[1] };
     struct usher_number_result_row row;

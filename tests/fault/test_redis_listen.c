@@ -201,7 +201,7 @@ TEST(a_change_before_a_subscription_is_read)
 }
 
 /* A follower that loses its right reads the log every half second; the clock moves by as much. */
-TEST(it_reads_the_log_while_it_is_not_subscribed)
+TEST(a_follower_reads_the_log_while_it_is_not_subscribed)
 {
     struct usher_engine *a = follow_open(url), *b;
     uint64_t version = expect_ok(a, "room open lost push=1").version;

@@ -219,7 +219,7 @@ static void *worker_main(void *payload)
 #define WORKERS 8
 
 /* The server is first to know, and then the file: who connects meanwhile tries again. */
-TEST(it_changes_under_load)
+TEST(the_password_changes_under_load)
 {
     struct usher_engine *e;
     struct worker w[WORKERS];
@@ -267,7 +267,7 @@ static void refused(const char *user, const char *option, bool asks, enum usher_
     assert_null(strstr(usher_message(), "s3cret"));
 }
 
-TEST(what_is_no_password_is_said_so)
+TEST(a_wrong_password_file_is_named)
 {
     char long_one[600], longer[1300];
 

@@ -200,7 +200,7 @@ TEST(joins_are_published_once_an_interval)
 }
 
 /* A message has been sent when the change is there, and what is due by itself is a change. */
-TEST(what_is_published_is_in_the_log)
+TEST(each_message_is_a_change_in_the_log)
 {
     char url[REDIS_URL_MAX];
     struct usher_engine *e = opened(redis_server_url(server, url)), *other = opened(url);
@@ -249,7 +249,7 @@ TEST(a_version_behind_a_loss_is_the_one_that_is_told)
     redisFree(c);
 }
 
-TEST(who_may_not_publish_is_told_so)
+TEST(a_user_without_publish_gets_an_error)
 {
     static const char *const lacks[] = { "-publish", "resetchannels" };
     char url[128];

@@ -181,7 +181,7 @@ TEST(a_demoted_master_is_not_read_from)
 
 /* Keys without a time to live are not evicted under volatile-*; settings that cannot be read are
  * passed over. */
-TEST(what_is_no_danger_is_no_warning)
+TEST(no_warning_for_volatile_eviction_or_unknown_settings)
 {
     struct usher_engine *e = NULL;
 

@@ -136,7 +136,7 @@ TEST(a_master_tells_of_its_replica)
 }
 
 /* Who may not ask is told what there is to know without. */
-TEST(what_may_not_be_asked_is_not_known)
+TEST(status_leaves_out_what_the_user_may_not_read)
 {
     struct redis_server *s = redis_server_start(NULL);
     struct usher_engine *e;
@@ -271,7 +271,7 @@ TEST(a_check_warns_of_a_large_scope)
     redis_cluster_stop(cluster);
 }
 
-TEST(what_failed_is_counted)
+TEST(status_counts_failed_commands)
 {
     struct redis_server *s = redis_server_start(NULL);
     struct usher_options opt = USHER_OPTIONS_INIT;

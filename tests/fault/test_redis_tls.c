@@ -1207,7 +1207,7 @@ static void play_answers_together(struct peer *p)
 }
 
 /* The second is not waited for: there is nothing in the socket any more. */
-TEST(what_tls_holds_is_not_waited_for)
+TEST(a_reply_in_the_tls_buffer_is_read_without_a_wait)
 {
     struct peer p = { .version = TLS1_3_VERSION };
     struct usher__redis_conn *c;

@@ -44,7 +44,7 @@ static void must(struct usher_engine *e, const char *text, enum usher_status sta
     assert_int_equal(expect(e, status, "%s", text).replicas, replicas);
 }
 
-TEST(it_says_how_many_have_it)
+TEST(wait_returns_the_number_of_replicas)
 {
     struct usher_engine *e = engine_open(PATIENCE_MS);
 
@@ -60,7 +60,7 @@ TEST(it_says_how_many_have_it)
 }
 
 /* There is one, and two are asked for: it waits as long as it may, and what was done is done. */
-TEST(it_does_not_wait_for_ever)
+TEST(wait_ends_at_the_deadline)
 {
     struct usher_engine *e = engine_open(SHORT_MS);
     int64_t began = clock_ms();
@@ -201,7 +201,7 @@ TEST(posted_ones_wait_for_no_other)
 /* More of them than a store keeps connections; on one pool, and one engine, that is watched. */
 #define WAITERS 20
 
-TEST(nobody_else_waits)
+TEST(wait_delays_no_other_command)
 {
     struct usher_engine *e = engine_open(PATIENCE_MS);
     struct waiter w[WAITERS];
@@ -243,7 +243,7 @@ TEST(nobody_else_waits)
 }
 
 /* It was done; that nobody knows of the replicas is no reason to say otherwise. */
-TEST(who_may_not_wait_is_told_so)
+TEST(wait_without_the_right_returns_zero_replicas)
 {
     struct usher_options opt = USHER_OPTIONS_INIT;
     struct usher_engine *e;

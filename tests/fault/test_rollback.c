@@ -556,7 +556,7 @@ static void hear_of_presence(void *payload, const struct usher_notice *n)
 
 /* What waits to be told together with what follows, and is gone meanwhile, is not what a heartbeat
  * says that replicas should have. */
-TEST_WITH(what_waits_to_be_told_may_be_lost, NULL, NULL)
+TEST_WITH(a_heartbeat_leaves_out_coalesced_notices_that_are_lost, NULL, NULL)
 {
     struct usher_options options = USHER_OPTIONS_INIT;
     struct usher_engine *e;
@@ -598,7 +598,7 @@ TEST_WITH(what_waits_to_be_told_may_be_lost, NULL, NULL)
 }
 
 /* The same scope by several at the same time: none comes to the tokens of another. */
-TEST_WITH(who_takes_over_at_the_same_time_goes_on_elsewhere, NULL, NULL)
+TEST_WITH(engines_that_take_over_at_once_use_different_tokens, NULL, NULL)
 {
     struct usher_options options = USHER_OPTIONS_INIT;
     struct usher_engine *e;
@@ -895,7 +895,7 @@ static void of_rollback_store(enum fate what)
     }
 }
 
-TEST_WITH(who_follows_hears_of_a_loss_and_of_what_an_authority_restores, NULL, NULL)
+TEST_WITH(followers_receive_a_rollback_and_what_is_granted_again, NULL, NULL)
 {
     follow_what_is_lost("rollback:", of_rollback_store);
 }
@@ -931,7 +931,7 @@ TEST_WITH(an_older_copy_of_a_file_is_noticed, NULL, test_dir_remove)
     usher_close(e);
 }
 
-TEST_WITH(what_a_file_lost_leaves_no_hole_and_no_other_place, NULL, test_dir_remove)
+TEST_WITH(a_rollback_of_a_file_leaves_no_gap_in_serials, NULL, test_dir_remove)
 {
     struct usher_engine *e;
     uint64_t token[4];
@@ -957,7 +957,7 @@ TEST_WITH(what_a_file_lost_leaves_no_hole_and_no_other_place, NULL, test_dir_rem
     usher_close(e);
 }
 
-TEST_WITH(who_follows_a_room_hears_of_what_a_file_lost, NULL, test_dir_remove)
+TEST_WITH(a_follower_of_a_room_is_notified_when_a_file_goes_back, NULL, test_dir_remove)
 {
     struct copy old, lost;
     struct usher_engine *e;
@@ -1094,7 +1094,7 @@ static void promote(struct redis_server *s)
 }
 
 /* Both go on, as on the two sides of a partition. */
-TEST(of_two_masters_neither_takes_what_the_other_gave)
+TEST(two_masters_never_accept_tokens_of_each_other)
 {
     struct given ann, bob;
     struct usher_engine *a, *b;
@@ -1121,7 +1121,7 @@ TEST(of_two_masters_neither_takes_what_the_other_gave)
     usher_close(b);
 }
 
-TEST(who_follows_a_room_hears_of_what_a_server_lost)
+TEST(a_follower_of_a_room_is_notified_of_a_failover)
 {
     struct copy old, lost;
     struct usher_engine *a, *b;
@@ -1182,12 +1182,12 @@ static void of_second(enum fate what)
     assert_true(redis_server_restart(second));
 }
 
-TEST(who_follows_hears_of_what_a_server_lost_and_an_authority_restores)
+TEST(followers_receive_a_failover_and_what_is_granted_again)
 {
     follow_what_is_lost(url_of(second), of_second);
 }
 
-TEST(what_a_server_lost_leaves_no_hole_and_no_other_place)
+TEST(a_failover_of_a_server_leaves_no_gap_in_serials)
 {
     struct usher_engine *e;
     uint64_t token[4];
@@ -1209,7 +1209,7 @@ TEST(what_a_server_lost_leaves_no_hole_and_no_other_place)
 }
 
 /* Both at once: what is mended has its gaps still, before the jump is stored and behind it. */
-TEST(what_is_torn_and_went_back_is_mended_and_tells_the_loss)
+TEST(a_repair_after_a_rollback_reports_the_lost_versions)
 {
     static const char *const keys[] = { "{p}:number:index", "{p}:number:held", "{lobby}:room:index",
                                         "{lobby}:room:held" };
@@ -1242,7 +1242,7 @@ TEST(what_is_torn_and_went_back_is_mended_and_tells_the_loss)
 }
 
 /* A restart with everything, the first replica, a failover behind which nothing was written. */
-TEST(who_lost_nothing_is_told_nothing)
+TEST(a_client_gets_no_notice_of_loss_when_nothing_was_lost)
 {
     struct given ann, bob;
     struct usher_engine *a, *b;
@@ -1279,7 +1279,7 @@ TEST(who_lost_nothing_is_told_nothing)
 }
 
 /* Whoever types has no connection that knows the server: the script asks. */
-TEST(by_hand_as_well)
+TEST(a_direct_script_call_notices_a_rollback)
 {
     struct given ann, bob;
     struct usher_engine *e;

@@ -368,7 +368,7 @@ static void claim_at_once(struct claim c[2])
 }
 
 /* Both had the number, one behind the other, of a server that is no more. */
-TEST(of_two_who_take_it_back_at_once_one_has_it)
+TEST(one_of_two_owners_takes_a_lost_number_back)
 {
     static struct claim c[2], same[2];
     struct usher_engine *a;
@@ -724,7 +724,7 @@ static bool is_marked(struct redis_server *s)
 
 /* A scope is being mended while its server changes hands.  Who takes over has half of that, and
  * the mark; it serves nobody by what is there, until it is mended as well. */
-TEST(what_is_being_mended_changes_hands)
+TEST(a_failover_during_a_repair_leaves_the_scope_unserved)
 {
     struct redis_server *master = first, *other = second;
     unsigned inherited = 0, tries = 0;

@@ -547,12 +547,12 @@ static void killed(bool within)
     (void)munmap(d, sizeof *d);
 }
 
-TEST(who_is_killed_loses_no_visit_and_puts_none_twice)
+TEST(a_killed_process_loses_and_repeats_no_visit)
 {
     killed(false);
 }
 
-TEST(who_is_killed_loses_no_row_of_a_visit_that_ended)
+TEST(a_killed_process_loses_no_row_of_an_ended_visit)
 {
     killed(true);
 }

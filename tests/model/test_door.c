@@ -783,7 +783,7 @@ static void learn(const struct usher_operation *c, const struct usher_result *r)
     }
 }
 
-TEST(what_is_set_is_told)
+TEST(each_setting_that_is_set_is_returned)
 {
     bool print = number_from("USHER_UNTOLD", 0) != 0;
     unsigned untold = 0;

@@ -302,7 +302,7 @@ static void go_on(const struct world *from, unsigned depth, unsigned left)
         }
 }
 
-TEST(whatever_changes_hands_loss_is_told_and_nothing_else)
+TEST(each_failover_reports_exactly_what_was_lost)
 {
     static const char *const begin[] = { "number add p 1", "number reg p 1", "number add p 2",
                                          "number reg p 2", "room open r" };

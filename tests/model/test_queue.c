@@ -674,7 +674,7 @@ static void worlds(uint64_t commands, unsigned n)
         world_run(seed + i, n);
 }
 
-TEST(nobody_is_lost_doubled_or_overtaken_in_memory)
+TEST(no_user_is_lost_doubled_or_overtaken_in_memory)
 {
     worlds(100000, 1);
 }

@@ -61,7 +61,7 @@ TEST(an_assumption_costs_nothing_in_others)
 #endif
 }
 
-TEST(what_grows_keeps_what_it_holds_and_the_rest_is_not_zero)
+TEST(a_grown_block_keeps_its_bytes_and_the_rest_is_poisoned)
 {
     const struct usher_allocator *alloc = usher__allocator(NULL);
     unsigned char *p = alloc->resize(alloc->payload, NULL, 0, 40);

@@ -165,7 +165,7 @@ static void run(struct fake *f, struct usher_engine *e, struct caller *callers, 
     usher_close(e);
 }
 
-TEST(who_comes_meanwhile_joins_the_batch)
+TEST(a_caller_joins_the_next_batch)
 {
     struct fake f;
     struct usher_engine *e = open_fake(&f);
@@ -223,7 +223,7 @@ static void heard(void *payload, const struct usher_notice *notice)
     (void)notice;
 }
 
-TEST(who_has_begun_to_watch_joins_no_batch_of_which_he_would_not_hear)
+TEST(a_new_watcher_joins_no_batch_without_notices)
 {
     struct fake f;
     struct usher_engine *e = open_fake(&f);

@@ -133,7 +133,7 @@ TEST(fields_have_the_extensions_name)
     assert_string_equal(w->other, "set page=2;");
 }
 
-TEST(what_is_not_its_own_is_not_told)
+TEST(fields_of_other_extensions_are_not_notified)
 {
     struct world *w = *state;
     struct usher_text one = text("1");
@@ -172,7 +172,7 @@ TEST(objects_go_with_their_member)
     usher_result_done(&reply);
 }
 
-TEST(who_is_banned_from_outside_did_not_leave)
+TEST(a_member_banned_by_another_program_did_not_leave)
 {
     struct world *w = *state;
 
@@ -197,7 +197,7 @@ TEST(a_closed_room_has_nothing_of_it)
     usher_reply_done(reply);
 }
 
-TEST(what_is_too_large_is_untold)
+TEST(a_field_too_large_for_a_notice_is_not_notified)
 {
     struct world *w = *state;
     static char large[USHER_NOTICE_DATA_MAX + 1];

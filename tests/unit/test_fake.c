@@ -307,7 +307,7 @@ TEST(a_script_runs_where_its_slot_is)
     fake_stop(f);
 }
 
-TEST(what_asking_allows_is_one_command)
+TEST(asking_allows_one_command)
 {
     struct fake *f = fake_with(2);
     struct usher__redis_conn *c[2], *other;

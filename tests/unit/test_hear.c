@@ -520,7 +520,7 @@ static void full(struct world *w)
     usher_unwatch(w->e, watcher);
 }
 
-TEST(what_there_is_no_room_for_is_one_gap_where_it_is_missing)
+TEST(notices_beyond_the_limit_become_one_gap)
 {
     on_each_with(full, 4);
 }
@@ -580,7 +580,7 @@ static enum usher_status doubt_scan(struct usher_store *s, enum usher_noun noun,
     return USHER_UNAVAILABLE;
 }
 
-TEST(what_is_in_doubt_is_a_gap)
+TEST(a_command_in_doubt_is_a_gap)
 {
     static const struct usher_store_ops ops = {
         .size = sizeof(struct usher_store_ops),
@@ -707,7 +707,7 @@ static bool oom_run(const struct test_store *store, unsigned long at, bool for_e
     return fired;
 }
 
-TEST(without_memory_nothing_is_lost_silently)
+TEST(a_watcher_without_memory_gets_a_gap)
 {
     for (unsigned i = 0; i < n_stores; i++)
         for (unsigned k = 0; k < 8; k++)
@@ -751,7 +751,7 @@ static void log_first(struct world *w)
     must_be_silent(w->e);
 }
 
-TEST(what_is_in_the_log_comes_first)
+TEST(a_watcher_gets_the_log_before_new_notices)
 {
     on_each(log_first);
 }
@@ -927,7 +927,7 @@ static void tended(struct world *w)
         usher_unwatch(w->e, watchers[i]);
 }
 
-TEST(what_is_tended_moves_by_itself)
+TEST(a_swept_scope_changes_without_commands)
 {
     on_each(tended);
 }
@@ -1257,7 +1257,7 @@ static void together(struct world *w)
     usher_unwatch(w->e, late);
 }
 
-TEST(what_is_told_together_comes_once)
+TEST(coalesced_notices_come_once)
 {
     on_each(together);
 }
@@ -1307,7 +1307,7 @@ static void two_engines(struct world *w)
     usher_close(other);
 }
 
-TEST(what_others_change_is_told)
+TEST(changes_of_other_engines_are_notified)
 {
     on_each(two_engines);
 }
@@ -1346,7 +1346,7 @@ static void between(struct world *w)
     usher_close(other);
 }
 
-TEST(what_is_between_is_told_in_its_place)
+TEST(a_change_between_coalesced_joins_comes_in_order)
 {
     on_each(between);
 }
@@ -1412,7 +1412,7 @@ static void *change_meanwhile(void *payload)
     return NULL;
 }
 
-TEST(what_is_changed_while_the_log_is_read_is_told)
+TEST(a_change_during_a_read_of_the_log_is_notified)
 {
     struct meanwhile m = { NULL, 0 };
     struct chain chain = { 0 };

@@ -220,7 +220,7 @@ static void *refill_always(void *payload)
     return NULL;
 }
 
-TEST(nobody_waits_for_a_manager_that_another_thread_waits_for)
+TEST(a_thread_does_not_wait_for_the_refill_of_another)
 {
     struct manager m;
     struct refiller r;
@@ -248,7 +248,7 @@ TEST(nobody_waits_for_a_manager_that_another_thread_waits_for)
     usher_ids_close(r.ids);
 }
 
-TEST(one_caller_pays_and_the_others_go_on)
+TEST(one_thread_refills_while_the_others_continue)
 {
     struct manager m;
     struct caller payer;
@@ -311,7 +311,7 @@ TEST(nothing_fails_before_the_ids_are_used_up)
     usher_ids_close(ids);
 }
 
-TEST(who_waits_gets_an_id_when_the_manager_is_back)
+TEST(a_waiting_thread_gets_an_id_after_the_outage)
 {
     struct manager m;
     struct usher_ids *ids;
@@ -329,7 +329,7 @@ TEST(who_waits_gets_an_id_when_the_manager_is_back)
     usher_ids_close(ids);
 }
 
-TEST(what_is_final_is_said_at_once)
+TEST(a_final_error_is_returned_at_once)
 {
     static const enum usher_status finals[] = { USHER_FULL, USHER_MISSING, USHER_REFUSED,
                                                 USHER_LOST, USHER_INVALID };

@@ -209,7 +209,7 @@ static void answered(struct caller *c, int64_t timeout_ms)
         assert_int_equal(c->status, USHER_OK);
 }
 
-TEST(who_waits_for_a_node_leaves_at_his_deadline)
+TEST(a_caller_waiting_for_a_node_leaves_at_its_deadline)
 {
     enum { TIMEOUT_MS = 50 };
     struct fake f;
@@ -276,12 +276,12 @@ static void from_the_middle(const char *behind)
     usher_close(e);
 }
 
-TEST(who_is_in_the_middle_leaves_the_others_there)
+TEST(a_caller_leaves_the_middle_of_the_queue)
 {
     from_the_middle("a");
 }
 
-TEST(who_is_last_leaves_the_end_to_the_one_before)
+TEST(a_caller_leaves_the_end_of_the_queue)
 {
     from_the_middle(NULL);
 }
@@ -321,7 +321,7 @@ static void *crowd_main(void *payload)
     return NULL;
 }
 
-TEST(who_left_has_done_nothing_and_who_was_taken_is_answered)
+TEST(a_caller_that_left_has_executed_nothing)
 {
     enum { THREADS = 8 };
     struct fake f;

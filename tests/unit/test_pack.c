@@ -266,7 +266,7 @@ TEST(other_kinds_of_values_are_refused)
     }
 }
 
-TEST(without_room_it_only_counts)
+TEST(a_packer_without_space_only_counts)
 {
     char text[40];
 

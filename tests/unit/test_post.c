@@ -327,7 +327,7 @@ static void wrong(struct world *w)
     must_be_silent(w->e);
 }
 
-TEST(what_is_wrong_is_answered_as_if_executed)
+TEST(an_invalid_posted_command_is_answered_like_a_call)
 {
     on_each(wrong);
 }
@@ -505,7 +505,7 @@ static enum usher_status post_stats(struct usher_engine *e, uintptr_t tag, int64
     return usher_post(e, &c, 1, timeout_ms);
 }
 
-TEST(what_is_cancelled_is_not_begun)
+TEST(a_cancelled_command_is_not_executed)
 {
     struct thread worker;
     struct slow f;
@@ -549,7 +549,7 @@ TEST(what_is_cancelled_is_not_begun)
     world_close(&w);
 }
 
-TEST(what_has_no_time_left_is_answered_though_the_store_is_at_work)
+TEST(a_posted_command_ends_at_its_deadline_behind_a_batch)
 {
     struct thread worker;
     struct slow f;
@@ -583,7 +583,7 @@ TEST(what_has_no_time_left_is_answered_though_the_store_is_at_work)
     world_close(&w);
 }
 
-TEST(who_has_much_time_does_not_share_that_of_who_has_little)
+TEST(a_long_deadline_is_not_cut_by_a_short_one)
 {
     static const int64_t ms[] = { 60000, 59000, 9000, 60000, 50000, 25000 };
     struct slow f;
@@ -730,7 +730,7 @@ TEST(a_worker_does_it_and_two_others_collect)
     }
 }
 
-TEST(who_works_says_what_was_done)
+TEST(work_returns_the_number_of_finished_commands)
 {
     struct world w;
 
@@ -807,7 +807,7 @@ static void interruption(struct world *w)
     }
 }
 
-TEST(who_waits_is_interrupted)
+TEST(interrupt_ends_a_wait)
 {
     on_each(interruption);
 }
@@ -874,7 +874,7 @@ static void left(struct world *w)
     }
 }
 
-TEST(what_is_posted_is_dropped_and_what_is_collected_stays)
+TEST(close_drops_posted_commands_and_keeps_collected_replies)
 {
     on_each(left);
 }

@@ -27,7 +27,7 @@ TEST(a_clock_that_is_right_is_not_spoken_of)
     said(T, T, T - S, NULL);
 }
 
-TEST(one_that_is_off_by_more_than_a_second_is_told)
+TEST(a_clock_off_by_more_than_a_second_is_logged)
 {
     said(T, T, T + S + 1, "is ahead of this machine's by 1.0 s");
     said(T, T, T - S - 1, "is behind this machine's by 1.0 s");

@@ -539,7 +539,7 @@ static void play_bytes(struct peer *p, int fd)
     peer_drain(p, fd);
 }
 
-TEST(what_is_not_resp2_is_a_protocol_error)
+TEST(a_reply_that_is_not_resp2_is_a_protocol_error)
 {
     static const struct bytes bad[] = {
         BYTES("HTTP/1.1 400 Bad Request\r\n\r\n"),
@@ -794,7 +794,7 @@ static void play_three_answers(struct peer *p, int fd)
     peer_drain(p, fd);
 }
 
-TEST(what_has_arrived_is_read_after_the_deadline)
+TEST(a_reply_that_has_arrived_is_read_after_the_deadline)
 {
     struct world w;
     redisReply *r;

@@ -118,7 +118,7 @@ static enum usher_durability durability(const char *text, const char *fsync)
     return usher__redis_durability(&info, fsync != NULL ? &config : &error);
 }
 
-TEST(what_a_crash_loses_is_told)
+TEST(durability_follows_from_the_persistence_settings)
 {
     assert_int_equal(durability("aof_enabled:0\r\n", "everysec"), USHER_DURABILITY_SNAPSHOT);
     assert_int_equal(durability("aof_enabled:1\r\n", "everysec"), USHER_DURABILITY_SECOND);
@@ -132,7 +132,7 @@ TEST(what_a_crash_loses_is_told)
     assert_int_equal(durability("", "always"), USHER_DURABILITY_UNKNOWN);
 }
 
-TEST(who_evicts_is_told)
+TEST(an_evicting_server_is_logged)
 {
     static const char *const evict[] = { "allkeys-lru", "allkeys-lfu", "allkeys-random",
                                          "allkeys-lrm" };
@@ -192,7 +192,7 @@ TEST(replicas_are_read_as_they_are_told)
     assert_true(usher__redis_info_is(&node.why, "wait_bgsave"));
 }
 
-TEST(what_is_no_replica_is_none)
+TEST(a_master_has_no_master_address)
 {
     static const char *const none[] = { "",
                                         "slave1:ip=a,port=1,state=online",

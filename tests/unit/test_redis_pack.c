@@ -182,7 +182,7 @@ static void notify(void *payload, const struct usher_notice *notice)
     (void)notice;
 }
 
-TEST(what_is_more_than_plain_is_not_brief)
+TEST(a_command_with_options_has_no_short_form)
 {
     const struct usher_context context = { 0 }, watched = { .notify = notify };
     struct usher_operation c, plain = { .verb = USHER_NUMBER_CALL };

@@ -170,7 +170,7 @@ static void expect_by_hand(const char *sha, const char *verb, const char *number
     freeReplyObject(reply);
 }
 
-TEST(it_can_be_called_by_hand)
+TEST(the_script_can_be_called_directly)
 {
     char *script = text_of(false), url[REDIS_URL_MAX];
     redisReply *sha = redis_do(server, "SCRIPT", "LOAD", script, NULL), *reply;
@@ -292,7 +292,7 @@ TEST(the_documented_rights_are_enough)
         fail_msg("%s: %s", what, usher_message());
 }
 
-TEST(none_of_the_documented_rights_is_superfluous)
+TEST(each_documented_right_is_needed)
 {
     for (size_t i = 0; i < RIGHTS; i++) {
         /* without +time the client's clock does */
@@ -657,7 +657,7 @@ static struct usher_engine *open_reader(void)
     return e;
 }
 
-TEST(who_may_only_read_reads)
+TEST(a_user_with_read_rights_can_read)
 {
     static const char *const world[] = { "number add q 1", "number reg q 1",
                                          "number call q owner=ann lease=60000" };
@@ -680,7 +680,7 @@ TEST(who_may_only_read_reads)
     usher_close(e);
 }
 
-TEST(what_reads_is_answered_beside_what_may_not_write)
+TEST(reads_are_answered_in_a_batch_with_refused_writes)
 {
     struct usher_engine *e = open_reader(), *admin = open_admin();
     struct usher_operation c[3];
@@ -770,7 +770,7 @@ TEST(rights_are_asked_once_and_cost_no_call)
 
 #define DECLARED "t:{q}:number t:{q}:number:index t:{q}:number:held"
 
-TEST(whoever_types_is_asked_as_well)
+TEST(a_direct_call_needs_the_same_rights)
 {
     char *script = text_of(false);
     struct usher_engine *e = open_reader();

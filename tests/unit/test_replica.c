@@ -511,7 +511,7 @@ TEST(changes_between_two_pages_are_made_in_what_is_there)
     assert_int_equal(about(w).roles, 0);
 }
 
-TEST(who_goes_between_two_pages_takes_his_things_along)
+TEST(a_member_that_leaves_between_pages_takes_its_shares)
 {
     struct world *w = *state;
 
@@ -887,7 +887,7 @@ static int hear_together(struct world *w, uint64_t first, uint64_t last, const s
     return (int)usher_replica_notice(w->r, &range);
 }
 
-TEST(what_is_told_together_is_applied_one_by_one)
+TEST(coalesced_notices_are_applied_one_by_one)
 {
     struct world *w = *state;
     const struct told t[] = {
@@ -906,7 +906,7 @@ TEST(what_is_told_together_is_applied_one_by_one)
     assert_true(usher_replica_current(w->r));
 }
 
-TEST(what_is_told_together_in_part_is_asked_for)
+TEST(part_of_a_coalesced_notice_is_requested)
 {
     struct world *w = *state;
     const struct told t[] = {
@@ -927,7 +927,7 @@ TEST(what_is_told_together_in_part_is_asked_for)
     ask_since(w, 11);
 }
 
-TEST(what_cannot_be_so_pulls)
+TEST(an_impossible_notice_requests_a_snapshot)
 {
     static const struct told wrong[] = {
         { 11, USHER_ROOM_SWEEP, .to = 0 }, /* a verb it does not know */
@@ -1379,7 +1379,7 @@ TEST(a_share_changes_and_goes)
     assert_value(w, USHER_ROOM_ROW_SHARE, "board", NULL);
 }
 
-TEST(what_was_set_last_counts)
+TEST(the_later_version_of_a_field_counts)
 {
     struct world *w = *state;
 

@@ -683,7 +683,7 @@ static void check_scan(struct usher_record_store *st, const struct model *m)
 }
 
 /* Two connections take turns at random, so that neither may trust what it remembers. */
-TEST(it_does_what_an_array_does)
+TEST(two_connections_agree_with_an_array)
 {
     struct place *p = *state;
     struct usher_record_store *stores[2] = { open_at(p), open_at(p) };
@@ -1112,7 +1112,7 @@ TEST(a_writer_that_waits_gets_its_turn)
     w.store->ops->close(w.store);
 }
 
-TEST(what_others_write_is_seen)
+TEST(writes_of_another_connection_are_read)
 {
     struct place *p = *state;
     struct usher_record_store *a = open_at(p), *b = open_at(p);
@@ -1631,7 +1631,7 @@ static void crowd_step(struct usher_record_store *s, struct usher_txn *t, struct
 
 /* Those who stand first are remembered: whatever is changed, by this connection or another, and
  * even if it is taken back, who is told to be the first is it. */
-TEST(who_is_remembered_as_the_first_is_it)
+TEST(the_cached_first_record_is_the_first)
 {
     struct place *p = *state;
     struct usher_record_store *a = open_at(p), *b = open_at(p);
@@ -1741,7 +1741,7 @@ static uint64_t faults_found(struct usher_engine *e)
     return found;
 }
 
-TEST(what_a_place_says_is_audited)
+TEST(the_audit_checks_places)
 {
     struct place *p = *state;
     struct usher_engine *e = engine_at(p);
@@ -1902,7 +1902,7 @@ TEST(a_file_of_another_format_is_refused_and_left_alone)
     }
 }
 
-TEST(what_is_no_database_is_left_alone)
+TEST(a_file_that_is_no_database_is_not_written)
 {
     struct place *p = *state;
     char line[8192], *bytes;
@@ -2769,7 +2769,7 @@ static size_t come_late(void *payload)
     return l->asked++ == 0 ? 2 : 0;
 }
 
-TEST_WITH(who_joined_a_batch_that_fails_is_told, faulty_set_up, faulty_tear_down)
+TEST_WITH(each_caller_of_a_failed_batch_gets_its_status, faulty_set_up, faulty_tear_down)
 {
     /* what the disk did not confirm may have happened; what found no space did not, and each is
      * tried again alone */

@@ -49,7 +49,7 @@ static void look(const struct usher__timers *l, const struct one *all, size_t n)
     }
 }
 
-TEST(what_is_due_first_is_in_front)
+TEST(the_earliest_timer_is_first)
 {
     static struct one all[MANY];
     struct usher__timers l = { NULL, 0, 0 };

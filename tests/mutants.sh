@@ -1068,7 +1068,7 @@ mutant 'script: a full log keeps the members of its list' backends/redis/lua/com
 mutant 'script: a page of a snapshot takes as long as it likes' backends/redis/lua/room.lua \
     's/bytes + K.ROW_WORK + #r.data/bytes + #r.data/' \
     $redis 'a_page_of*'
-mutant 'script: a page of a list takes as long as it likes' backends/redis/lua/number.lua \
+mutant 'script: a page of a list takes as long as it likes' backends/redis/lua/number_reads.lua \
     's/looked == K.PAGE_MAX/looked == K.LIST_MAX/' \
     $redis 'a_page_of*'
 mutant 'script: with a full memory a holder is refused' backends/redis/lua/common.lua \
@@ -1129,7 +1129,7 @@ mutant 'script: what is taken back is of no node' backends/redis/lua/number.lua 
     $redis 'a_number_that_is_taken*'
 mutant 'number: a number that is moved takes another place' src/nouns/number/number.c 's/^    r->group = group;$/    r->group = group; r->order = w->scope.version;/' \
     tests/model/test_exhaustive every_state_in_memory
-mutant 'script: a setting that a library does not know is gone with the next one' backends/redis/lua/number.lua 's/^        for i = 1, #S.set do set\[i\] = S.set\[i\] end$/        for i = 1, #S.set do set[i] = i ~= K.SETTINGS and S.set[i] or 0 end/' \
+mutant 'script: a setting that a library does not know is gone with the next one' backends/redis/lua/number_holds.lua 's/^        for i = 1, #S.set do set\[i\] = S.set\[i\] end$/        for i = 1, #S.set do set[i] = i ~= K.SETTINGS and S.set[i] or 0 end/' \
     tests/fault/test_two_versions
 mutant 'posted: who waits for replicas holds up the others' src/engine/post.c 's/if (p->replicas != 0 \&\& waits_for_replicas/if (p->replicas == 1000 \&\& waits_for_replicas/' \
     tests/fault/test_redis_wait 'posted*'
@@ -1321,7 +1321,7 @@ mutant 'drop: the log of a queue stays' src/nouns/queue/queue.c 's/"132330313240
     $memory 'a_log_goes_with*'
 mutant 'a dispenser that is deleted takes its log with it' src/nouns/id/id.c '/counts\[COUNT_CHANGES\] = was/d' \
     tests/model/test_ids_differential 'all_stores*'
-mutant 'script: a rule that is deleted takes its log with it' backends/redis/lua/serial.lua '/set\[K.SET_LOG + 1\] = S.set\[K.SET_LOG + 1\]/d' \
+mutant 'script: a rule that is deleted takes its log with it' backends/redis/lua/serial_rule.lua '/set\[K.SET_LOG + 1\] = S.set\[K.SET_LOG + 1\]/d' \
     $redis 'a_recreated_scope_continues_its_log'
 mutant 'a user that leaves has no room' src/nouns/queue/queue_change.c 's/r->owner.size != 0 \&\& qc->has_agent ? qc->agent.r.order : 0;/0;/' \
     tests/model/test_queue_differential 'all_stores*'
@@ -1622,7 +1622,7 @@ mutant 'redis: a room that is gone has a version' backends/redis/lua/dispatch.lu
     's/(not was or dropping or S.blank)/(not was or dropping)/' $redis 'a_version_of_a_closed*'
 mutant 'serial: a read overtakes a command of its batch' src/nouns/serial/serial.c \
     's/^    if (w->behind)/    if (w->behind \&\& w->command->verb != USHER_SERIAL_CHECK)/' $memory 'reads_of_a_batch*'
-mutant 'redis: a read of a rule overtakes a command of its batch' backends/redis/lua/serial.lua \
+mutant 'redis: a read of a rule overtakes a command of its batch' backends/redis/lua/serial_reads.lua \
     's/if S.behind then return S.defer() end/if S.behind and verb ~= K.V_SHOW then return S.defer() end/' \
     $redis 'reads_of_a_batch*'
 mutant 'redis: a call does not know the times of the calls before it' backends/redis/pipeline.c \

@@ -42,7 +42,7 @@ if verb < 256 and not done and plain and (due < 0 or due > now) and not (made an
                 end
             end
             local record = records and records[nth]
-            -- S.take_number() of number.lua: the number is free, has no group, and is listed at its position.
+            -- S.take_number() of number_calls.lua: the number is free, has no group, and is listed at its position.
             if record and #record == 70
                 and sub(record, 1, 26) == K.HEAD_IDLE_UP .. '\1' .. K.QUEUED_BYTES .. sub(idle[nth], 10, 16) then
                 local span = all[p + 3] or lease

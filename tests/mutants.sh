@@ -1594,8 +1594,8 @@ mutant 'calls: a shorter row is written beyond its end' src/api/calls.c \
     's/^        if (!usher__fits(m, size))/        if (size == 0)/' tests/model/test_calls
 mutant 'calls: an answer that nobody wants is always ok' src/api/calls.c \
     's/^    status = a.r.status;/    status = answer == NULL \&\& USHER_IS_DONE(a.r.status) ? USHER_OK : a.r.status;/' tests/model/test_calls
-mutant 'calls: what a later version says is left out' src/api/calls.c \
-    's/^        if (((const char \*)p)\[i\] != 0)/        if (i == 0)/' tests/model/test_calls
+mutant 'calls: what a later version says is left out' src/change/memory.c \
+    's/^        if (((const char \*)from)\[i\] != 0)/        if (i == 0)/' tests/model/test_calls
 mutant 'calls: one that is posted waits' src/api/calls.c 's/^    if (command.tag != NULL || ret_reply == NULL)/    if (command.tag == \&command)/' \
     tests/model/test_calls
 mutant 'queue: the longest wait counts from the arrival' src/nouns/queue/queue_reads.c \

@@ -16,7 +16,7 @@
  *
  * With events (usher_watch_events(), command.h), pass a NOTICE to usher_replica_notice(), epoch,
  * version and mark of a GAP to usher_replica_heartbeat(), and the REPLY to a posted question to
- * usher_replica_answer().  examples/rooms_loop.c and examples/room_server.c are complete programs.
+ * usher_replica_answer().  examples/room_server.c has a server and a client.
  *
  * Rules:
  *  - The copy is at any time the complete room as it was at one version.  While a new one is
@@ -72,7 +72,7 @@ enum usher_replica_next {
     USHER_REPLICA_NEXT__WIDE = 0x7fffffff
 };
 
-/* The question to send. */
+/* The question to send.  Never grows. */
 struct usher_replica_question {
     enum usher_replica_next kind; /* REPLAY or PULL; IGNORE: no request is needed */
     uint64_t ticket;              /* for usher_replica_answer() */
@@ -134,6 +134,7 @@ USHER_API enum usher_replica_next usher_replica_missing(const struct usher_repli
 
 /* The room of the copy. */
 struct usher_replica_about {
+    size_t size;                 /* set by USHER_REPLICA_ABOUT_INIT */
     bool known;                  /* there is a copy, current or not */
     enum usher_room_state state; /* CLOSING, CLOSED: nothing of it is visible */
     uint64_t epoch, version, mark;
@@ -141,7 +142,15 @@ struct usher_replica_about {
     size_t early;                                  /* notices kept */
 };
 
-/** Describe the copy.  O(1). */
+/* clang-format off */
+#ifdef __cplusplus
+#define USHER_REPLICA_ABOUT_INIT { sizeof(struct usher_replica_about) }
+#else
+#define USHER_REPLICA_ABOUT_INIT { .size = sizeof(struct usher_replica_about) }
+#endif
+/* clang-format on */
+
+/** Describe the copy, as far as the size of *@ret reaches.  O(1). */
 USHER_API void usher_replica_show(const struct usher_replica *r, struct usher_replica_about *ret);
 
 /**

@@ -5,7 +5,7 @@
  * A program opens an engine on a store (memory, SQLite, Redis) by URL and executes commands on it.
  * A command names one scope (a number pool, a queue, a room, a serial rule, an id dispenser), is
  * applied completely or not at all, and gets one reply with a status, and the epoch and version of
- * the scope.
+ * the scope.  usher(3) names the fourteen functions to begin with.
  *
  * Rules for every function:
  *  - Threads: an engine may be used from any number of threads at once.  It starts none.
@@ -19,7 +19,8 @@
  *    arguments in this order: engine, scope, subject of the verb, options, answer.  In options and
  *    settings 0 or NULL = not given; USHER_NONE or "" = explicitly none, never or off.  An answer
  *    is written for every status.  Structs of the program's begin with their size (…_INIT sets it)
- *    and grow at their end; but struct usher_options must have the size that it has in the library.
+ *    and grow at their end, so they may be shorter than the library's.  Those without a size never
+ *    grow.
  *  - Times are Unix milliseconds, durations milliseconds.
  *  - Names (scope, number, owner, group, peer, request id) are 1..USHER_NAME_MAX bytes of
  *    valid UTF-8 without control characters; scope names also without '{' and '}'.
@@ -121,8 +122,8 @@ USHER_API uint32_t usher_version_number(void);
 /*
  * Allocator.  resize(payload, NULL, 0, n) allocates, resize(payload, p, old, n) resizes, and
  * resize(payload, p, old, 0) frees and returns NULL.  `old` is the exact current size.  Called from
- * any thread that uses the engine.  NULL instead of the struct: malloc().  SQLite and hiredis'
- * reply reader have process-wide allocators of their own.
+ * any thread that uses the engine.  NULL instead of the struct: malloc().  Never grows.  SQLite and
+ * hiredis' reply reader have process-wide allocators of their own.
  */
 struct usher_allocator {
     void *(*resize)(void *payload, void *p, size_t old, size_t size);
@@ -416,7 +417,7 @@ USHER_API const char *usher_noun_word(enum usher_noun noun);
 /* ---- notices ---------------------------------------------------------------------- */
 
 /*
- * One change of one scope.
+ * One change of one scope.  Never grows.
  *
  * `before` is the version that the change follows.  If it is not the last version that a watcher
  * received, notices are missing.  Versions are not consecutive after another server took over.

@@ -9,6 +9,7 @@
 #include "engine/door.h"
 #include "engine/engine.h"
 #include "encode/bind.h"
+#include "change/memory.h"
 #include "change/result.h"
 #include "encode/result_fields.h"
 #include "encode/answer.h"
@@ -53,16 +54,9 @@ struct usher_value usher__call_bytes(uint32_t field, const struct usher_text *te
 
 /* Copy a struct of another size than in this version. */
 static const void *__attribute__((noinline))
-copied_here(const void *p, size_t size, const struct usher__shape *shape, void *copy)
+copied_here(const void *p, const struct usher__shape *shape, void *copy)
 {
-    if (size < sizeof size || size > STRUCT_MAX || shape->size > HERE_MAX)
-        return NULL;
-    for (size_t i = shape->size; i < size; i++)
-        if (((const char *)p)[i] != 0)
-            return NULL;
-    memset(copy, 0, shape->size);
-    memcpy(copy, p, size < shape->size ? size : shape->size);
-    return copy;
+    return shape->size <= HERE_MAX && usher__struct_take(copy, shape->size, p) ? copy : NULL;
 }
 
 /* Return @p, of the program, as a struct of the size in this version: members after the end of an
@@ -73,7 +67,7 @@ static inline const void *as_here(const void *p, const struct usher__shape *shap
     size_t size;
 
     memcpy(&size, p, sizeof size);
-    return size == shape->size ? p : copied_here(p, size, shape, copy);
+    return size == shape->size ? p : copied_here(p, shape, copy);
 }
 
 /* One command on the caller's stack: it is filled value by value and executed, and its answer is

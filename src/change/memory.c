@@ -69,3 +69,20 @@ void usher__copy_line(char *to, size_t size, const char *from)
         to[i] = (unsigned char)from[i] < 0x20 || from[i] == 0x7f ? ' ' : from[i];
     to[i] = '\0';
 }
+
+#define STRUCT_MAX 65536 /* maximum size in a later version */
+
+bool usher__struct_take(void *to, size_t size, const void *from)
+{
+    size_t given;
+
+    memcpy(&given, from, sizeof given);
+    if (given < sizeof given || given > STRUCT_MAX)
+        return false;
+    for (size_t i = size; i < given; i++)
+        if (((const char *)from)[i] != 0)
+            return false;
+    memset(to, 0, size);
+    memcpy(to, from, given < size ? given : size);
+    return true;
+}

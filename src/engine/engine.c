@@ -133,13 +133,13 @@ static enum usher_status options_import(struct usher_options *to, const struct u
     memset(to, 0, sizeof *to);
     to->size = sizeof *to;
     if (from != NULL) {
-        if (from->size != sizeof *to) {
-            usher__message_set("open: options.size is %zu, not %zu: set it with "
-                               "USHER_OPTIONS_INIT",
-                               from->size, sizeof *to);
+        if (!usher__struct_take(to, sizeof *to, from)) {
+            usher__message_set("open: options.size is %zu: set it with USHER_OPTIONS_INIT, and set "
+                               "no members that this version of the library does not know",
+                               from->size);
             return USHER_INVALID;
         }
-        memcpy(to, from, from->size);
+        to->size = sizeof *to;
         if (to->timeout_ms < 0 || to->timeout_ms > USHER_SPAN_MAX) {
             usher__message_set("open: options.timeout_ms is out of range");
             return USHER_INVALID;

@@ -29,6 +29,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "change/memory.h"
 #include "core/segment.h"
 #include "core/text.h"
 #include "ids/inner.h"
@@ -546,10 +547,9 @@ static const char *options_take(struct inner *p, const struct usher_ids_options 
 {
     struct usher_ids_options o = USHER_IDS_OPTIONS_INIT;
 
-    if (opt != NULL && opt->size != sizeof *opt)
-        return "options.size is not set by USHER_IDS_OPTIONS_INIT";
-    if (opt != NULL)
-        o = *opt;
+    if (opt != NULL && !usher__struct_take(&o, sizeof o, opt))
+        return "options.size is not set by USHER_IDS_OPTIONS_INIT, or options have members that this "
+               "version does not know";
     if (o.step < 0 || o.step > USHER_ID_N_MAX || o.step_max < 0 || o.step_max > USHER_ID_N_MAX)
         return "options.step or step_max is out of range";
     if (o.share > 99 || o.chunk < 0 || o.chunk > USHER_ID_N_MAX || o.life_ms > USHER_SPAN_MAX ||

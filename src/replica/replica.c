@@ -726,18 +726,20 @@ enum usher_replica_next usher_replica_missing(const struct usher_replica *r)
 void usher_replica_show(const struct usher_replica *r, struct usher_replica_about *ret)
 {
     const struct usher__copy *c = &r->copy;
+    const struct usher_replica_about about = { ret->size,
+                                               c->known,
+                                               c->state,
+                                               c->epoch,
+                                               c->version,
+                                               c->mark,
+                                               c->count[USHER_ROOM_ROW_FIELD],
+                                               c->count[USHER_ROOM_ROW_ALL],
+                                               c->count[USHER_ROOM_ROW_ROLE],
+                                               c->count[USHER_ROOM_ROW_MEMBER],
+                                               c->count[USHER_ROOM_ROW_SHARE],
+                                               r->n_early };
 
-    ret->known = c->known;
-    ret->state = c->state;
-    ret->epoch = c->epoch;
-    ret->version = c->version;
-    ret->mark = c->mark;
-    ret->fields = c->count[USHER_ROOM_ROW_FIELD];
-    ret->alls = c->count[USHER_ROOM_ROW_ALL];
-    ret->roles = c->count[USHER_ROOM_ROW_ROLE];
-    ret->members = c->count[USHER_ROOM_ROW_MEMBER];
-    ret->shares = c->count[USHER_ROOM_ROW_SHARE];
-    ret->early = r->n_early;
+    memcpy(ret, &about, ret->size < sizeof about ? ret->size : sizeof about);
 }
 
 static const struct usher__thing *share_from(const struct usher__thing *t)

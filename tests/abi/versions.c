@@ -7,6 +7,7 @@
  * older version lacks.
  */
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -271,6 +272,46 @@ static void ids(struct usher_engine *e)
     usher_reply_done(reply);
 }
 
+/* Options of another version, by size: they have no version of their own among the headers. */
+static void options(void)
+{
+    struct {
+        struct usher_options it;
+        int64_t later;
+    } opt = { .it = USHER_OPTIONS_INIT };
+    struct {
+        struct usher_ids_options it;
+        int64_t later;
+    } segment = { .it = USHER_IDS_OPTIONS_INIT };
+    struct usher_engine *e = NULL;
+    struct usher_ids *ids = NULL;
+
+    /* shorter: the rest is not read */
+    opt.it.size = offsetof(struct usher_options, skew_ms);
+    opt.it.skew_ms = -1;
+    CHECK(usher_open("memory:", &opt.it, &e) == USHER_OK);
+    CHECK(usher_id_create(e, "i", NULL, NULL, NULL) == USHER_OK);
+    segment.it.size = offsetof(struct usher_ids_options, chunk);
+    segment.it.chunk = -1;
+    CHECK(usher_ids_open(e, "i", &segment.it, &ids) == USHER_OK);
+    usher_ids_close(ids);
+
+    /* longer: what this version does not know is refused */
+    segment.it.chunk = 0;
+    segment.it.size = sizeof segment;
+    CHECK(usher_ids_open(e, "i", &segment.it, &ids) == USHER_OK);
+    usher_ids_close(ids);
+    segment.later = 1;
+    CHECK(usher_ids_open(e, "i", &segment.it, &ids) == USHER_INVALID);
+    usher_close(e);
+    opt.it.skew_ms = 0;
+    opt.it.size = sizeof opt;
+    CHECK(usher_open("memory:", &opt.it, &e) == USHER_OK);
+    usher_close(e);
+    opt.later = 1;
+    CHECK(usher_open("memory:", &opt.it, &e) == USHER_INVALID);
+}
+
 int main(void)
 {
     struct usher_options opt = USHER_OPTIONS_INIT;
@@ -287,6 +328,7 @@ int main(void)
     serials(e);
     ids(e);
     usher_close(e);
+    options();
     (void)printf("%zu bytes of an answer of numbers: %u checks, %u failed\n",
                  sizeof(struct usher_number_answer), checks, bad);
     return bad != 0;

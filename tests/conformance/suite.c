@@ -3444,11 +3444,9 @@ TEST(a_call_that_makes_no_sense_is_refused_as_a_whole)
     assert_int_equal((unsigned char)r.message[0], 0x5a); /* not touched */
     assert_true(strlen(usher_message()) > 0);
 
-    opt.size--;
+    opt.size = sizeof opt.size - 1;
     assert_int_equal(usher_open(f->url, &opt, &e), USHER_INVALID);
     assert_non_null(strstr(usher_message(), "size"));
-    opt.size += 2;
-    assert_int_equal(usher_open(f->url, &opt, &e), USHER_INVALID);
     opt.size = 0;
     assert_int_equal(usher_open(f->url, &opt, &e), USHER_INVALID);
     assert_int_equal(usher_open(NULL, NULL, &e), USHER_INVALID);

@@ -213,7 +213,7 @@ TEST(a_replica_follows_a_room_that_tells_together)
                                                    .ttl_ms = 4000,
                                                    .presence_ms = 1000 };
     uint64_t epoch, version, mark;
-    struct usher_replica_about about;
+    struct usher_replica_about about = USHER_REPLICA_ABOUT_INIT;
 
     assert_int_equal(ask_room_open(w->e, "r", &settings), USHER_OK);
     assert_int_equal(ask_room_open(w->twin, "r", &settings), USHER_OK);
@@ -248,7 +248,7 @@ TEST(a_replica_follows_a_room_that_tells_together)
 TEST(a_replica_sees_that_a_room_is_gone_and_comes_again)
 {
     struct world *w = *state;
-    struct usher_replica_about about;
+    struct usher_replica_about about = USHER_REPLICA_ABOUT_INIT;
     uint64_t epoch, again;
     char digest[33];
 
@@ -320,7 +320,7 @@ TEST(a_room_is_copied_while_it_changes)
 {
     enum { MEMBERS = 300, PAGE = 10 };
     struct world *w = *state;
-    struct usher_replica_about about;
+    struct usher_replica_about about = USHER_REPLICA_ABOUT_INIT;
     char member[24], digest[33], copy[33];
     struct usher_text value = text("v");
     int answers = 0, n = MEMBERS;

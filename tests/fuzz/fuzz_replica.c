@@ -107,7 +107,7 @@ static struct usher_text value(struct input *in)
 /* Near what the replica has, mostly. */
 static uint64_t version(struct input *in, const struct usher_replica *r)
 {
-    struct usher_replica_about about;
+    struct usher_replica_about about = USHER_REPLICA_ABOUT_INIT;
     unsigned b = byte(in);
 
     usher_replica_show(r, &about);
@@ -270,7 +270,7 @@ static void answer(struct input *in, struct usher_replica *r,
 
 static void look(const struct usher_replica *r)
 {
-    struct usher_replica_about about;
+    struct usher_replica_about about = USHER_REPLICA_ABOUT_INIT;
     uint64_t n[USHER_ROOM_ROW_NOTICE + 1] = { 0 };
     struct usher_room_row row = USHER_ROOM_ROW_INIT, other = USHER_ROOM_ROW_INIT;
     struct usher_text text;

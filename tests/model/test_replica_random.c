@@ -581,7 +581,7 @@ static bool is_open(const struct usher_replica_about *a)
 /* whole */
 static void check_copy(struct world *w, unsigned i)
 {
-    struct usher_replica_about about;
+    struct usher_replica_about about = USHER_REPLICA_ABOUT_INIT;
     bool some = false, unknown = false;
     char digest[33];
 
@@ -606,7 +606,7 @@ static void check_copy(struct world *w, unsigned i)
 
 static void took(struct world *w, unsigned i, enum usher_replica_next next)
 {
-    struct usher_replica_about about;
+    struct usher_replica_about about = USHER_REPLICA_ABOUT_INIT;
 
     if (next == USHER_REPLICA_APPLY)
         sum.applied++;
@@ -622,7 +622,7 @@ static void took(struct world *w, unsigned i, enum usher_replica_next next)
 /* honest: a heartbeat that is not late. */
 static void hear_now(struct world *w, unsigned i)
 {
-    struct usher_replica_about about;
+    struct usher_replica_about about = USHER_REPLICA_ABOUT_INIT;
     struct seen now;
     char digest[33];
     bool open = leader_digest(w, &now);
@@ -731,7 +731,7 @@ static void deliver_in_order(struct world *w, unsigned i)
 {
     while (w->in_flight[i] > 0) {
         struct message *m = w->channel[i][0];
-        struct usher_replica_about about;
+        struct usher_replica_about about = USHER_REPLICA_ABOUT_INIT;
         enum usher_replica_next next;
         bool could = usher_replica_current(w->r[i]);
 
@@ -800,7 +800,7 @@ static void event(struct world *w)
 /* equal */
 static void calm(struct world *w, unsigned i)
 {
-    struct usher_replica_about about;
+    struct usher_replica_about about = USHER_REPLICA_ABOUT_INIT;
     struct seen now;
     char digest[33];
     bool open;

@@ -247,7 +247,7 @@ static void know(struct world *w)
 
 static struct usher_replica_about about(const struct world *w)
 {
-    struct usher_replica_about a;
+    struct usher_replica_about a = USHER_REPLICA_ABOUT_INIT;
 
     usher_replica_show(w->r, &a);
     return a;

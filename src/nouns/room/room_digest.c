@@ -171,7 +171,7 @@ static enum usher_status of_copy(struct usher_engine *e, const char *room,
 enum usher_status usher_room_digest(struct usher_engine *e, const char *room, uint64_t *ret_epoch,
                                     uint64_t *ret_version, char ret_digest[33])
 {
-    struct usher_replica_about about;
+    struct usher_replica_about about = USHER_REPLICA_ABOUT_INIT;
     struct pass p;
     enum usher_status status = usher__engine_check(e);
 

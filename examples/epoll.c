@@ -1,89 +1,79 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * epoll -- numbers for calls in an event loop that waits for nothing else.  Linux.
+ * epoll -- caller IDs for calls, in an event loop: 300 calls share 20 numbers.  Linux.
  *
  *     cc epoll.c $(pkg-config --cflags --libs usher) -o epoll && ./epoll redis://127.0.0.1
- *
- * Five callers share a pool of three numbers.  A real loop watches its sockets with the same
- * epoll_wait(); this one ends when every answer is there.
  */
-#include <inttypes.h>
 #include <stdio.h>
 #include <sys/epoll.h>
+#include <sys/timerfd.h>
 #include <unistd.h>
 
-#include <usher/command.h>
+#include <usher/usher.h>
 
-struct caller {
-    const char *name;
-};
+#define CALLS 300
+static struct call {
+    struct usher_number_answer held;
+    int ticks; /* until it hangs up */
+} calls[CALLS + 1];
+static int begun, over;
 
-/* Ask for something of @c; the answer comes with @c as its tag.  The texts are copied. */
-static int ask(struct usher_engine *e, struct caller *c, enum usher_verb verb, uint32_t field,
-               const char *text)
+/* Hang up calls, renew the others, begin one.  Each answer is an event with the tag `post`. */
+static void tick(struct usher_engine *e)
 {
-    const struct usher_value value = USHER_T(field, text);
-    const struct usher_command command = { (uint32_t)verb, USHER_TO_NUL, "sales", &value, 1, c };
+    struct usher_number_options opt = USHER_NUMBER_OPTIONS_INIT;
+    char owner[16];
 
-    if (usher_post(e, &command, 1, 0) == USHER_OK)
-        return 1;
-    /* USHER_FULL: collect first, then post again */
-    fprintf(stderr, "epoll: %s\n", usher_message());
-    return 0;
+    for (struct call *c = calls; c < calls + begun; c++)
+        if (c->ticks > 0 && --c->ticks == 0) {
+            opt.post = c;
+            (void)usher_number_hangup(e, "sales", c->held.number, c->held.token, &opt, NULL);
+        }
+    opt.post = &calls[begun];
+    opt.node = "host-1";
+    opt.lease_ms = 2000;
+    if (begun % 16 == 0)
+        (void)usher_number_renew(e, "sales", NULL, 0, &opt, NULL);
+    (void)snprintf(owner, sizeof owner, "call-%d", begun);
+    if (begun < CALLS && usher_number_call(e, "sales", owner, &opt, NULL) == USHER_OK)
+        begun++;
 }
 
-static void answered(const struct usher_event *event)
+static void answered(const struct usher_reply *reply, struct call *c)
 {
-    const struct caller *c = event->tag;
-    const struct usher_reply *r = event->reply;
-    const char *number = usher_reply_text(r, USHER_ANSWER, USHER_FIELD_NUMBER, NULL);
-
-    if (!USHER_IS_DONE(r->status))
-        printf("%s: %s\n", c->name,
-               r->message[0] != '\0' ? r->message : usher_status_text(r->status));
-    else if (r->verb == USHER_NUMBER_CALL)
-        printf("%s calls from %s, token %" PRId64 "\n", c->name, number,
-               usher_reply_int(r, USHER_ANSWER, USHER_FIELD_TOKEN));
+    c->held.size = reply->verb == USHER_NUMBER_CALL ? sizeof c->held : 0;
+    if (usher_number_answer_of(reply, &c->held) && USHER_IS_DONE(reply->status))
+        c->ticks = 15;
     else
-        printf("%s: done\n", c->name);
+        over += reply->verb != USHER_NUMBER_RENEW; /* hung up, or there was no number for it */
 }
 
 int main(int argc, char **argv)
 {
-    static struct caller callers[] = { { "ann" }, { "bob" }, { "cem" }, { "dan" }, { "eve" } };
-    static struct caller setup = { "setup" };
-    static const char *const numbers[] = { "+49301", "+49302", "+49303" };
     struct epoll_event wanted = { .events = EPOLLIN }, found;
+    int loop = epoll_create1(0), timer = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK);
     const struct usher_event *event;
     struct usher_engine *e;
-    int loop = epoll_create1(EPOLL_CLOEXEC), expected = 0;
+    char number[16];
 
-    if (usher_open(argc > 1 ? argv[1] : "memory:", NULL, &e) != USHER_OK) {
-        fprintf(stderr, "epoll: %s\n", usher_message());
-        return 1;
+    if (usher_open(argc > 1 ? argv[1] : "memory:", NULL, &e) != USHER_OK)
+        return fprintf(stderr, "epoll: %s\n", usher_message()), 1;
+    for (int i = 100; i < 120; i++) {
+        (void)snprintf(number, sizeof number, "+4930%d", i);
+        (void)usher_number_add(e, "sales", number, NULL, NULL);
+        (void)usher_number_reg(e, "sales", number, NULL, NULL);
     }
-    if (loop < 0 || epoll_ctl(loop, EPOLL_CTL_ADD, usher_fd(e), &wanted) != 0) {
-        perror("epoll");
-        usher_close(e);
-        return 1;
-    }
-    /* Commands are done in this order, so the calls need not wait until the numbers are there. */
-    for (int i = 0; i < 3; i++) {
-        expected += ask(e, &setup, USHER_NUMBER_ADD, USHER_FIELD_NUMBER, numbers[i]);
-        expected += ask(e, &setup, USHER_NUMBER_REG, USHER_FIELD_NUMBER, numbers[i]);
-    }
-    for (int i = 0; i < 5; i++)
-        expected += ask(e, &callers[i], USHER_NUMBER_CALL, USHER_FIELD_OWNER, callers[i].name);
-
-    while (expected > 0) {
+    (void)timerfd_settime(timer, 0, &(struct itimerspec){ { 0, 5000000 }, { 0, 5000000 } }, NULL);
+    (void)epoll_ctl(loop, EPOLL_CTL_ADD, timer, &wanted);
+    (void)epoll_ctl(loop, EPOLL_CTL_ADD, usher_fd(e), &wanted);
+    while (over < CALLS) {
         (void)epoll_wait(loop, &found, 1, (int)usher_timeout(e));
-        while ((event = usher_collect(e, 0)) != NULL) {
-            answered(event);
-            expected--;
-            usher_event_done(event);
-        }
+        if (read(timer, number, 8) == 8)
+            tick(e);
+        for (; (event = usher_collect(e, 0)) != NULL; usher_event_done(event))
+            answered(event->reply, event->tag);
     }
-    (void)close(loop);
+    printf("%d calls are over\n", over);
     usher_close(e);
     return 0;
 }

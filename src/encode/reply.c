@@ -606,8 +606,8 @@ size_t usher_reply_pack(const struct usher_reply *reply, unsigned char *to, size
     usher__pack_array(&p, reply->n_rows);
     for (size_t i = 0; i < reply->n_rows; i++)
         usher__pack_uint(&p, row_at[i + 1] - row_at[i]);
-    values_pack(&p, reply->values + reply->n,
-                reply->n_rows > 0 ? row_at[reply->n_rows] - reply->n : 0);
+    values_pack(&p, row_at != NULL ? reply->values + reply->n : NULL,
+                row_at != NULL ? row_at[reply->n_rows] - reply->n : 0);
     asked = usher__reply_asked(reply, &n_asked);
     values_pack(&p, asked, n_asked);
     return p.n;

@@ -253,6 +253,9 @@ mutant 'a page of calls begins anew' src/nouns/number/number.c 's/    if (holds 
     $memory 'calls_are_listed*'
 mutant 'calls are looked for among all numbers' src/nouns/number/number.h 's/a->state >= USHER_NUMBER_STATE_BUSY_DOWN)/false)/' \
     $memory 'a_call_among*'
+mutant 'Redis: the last outage moves with each setting of numbers' src/nouns/number/number.h \
+    's/USHER__SET_OUTAGE_FROM = USHER_SETTINGS - 2,/USHER__SET_OUTAGE_FROM = USHER__SETTINGS,/' \
+    tests/unit/test_redis_script 'every_setting*'
 mutant 'a whole pool is freed unasked' src/nouns/number/number_hooks.c 's/    if (!given \&\& (command->given/    if (false \&\& (command->given/' \
     $memory 'wrong_arguments*'
 mutant 'a draw takes the first behind the point' src/nouns/number/number.c 's/left-- == 0)/left-- >= 0)/' $same

@@ -14,6 +14,7 @@
 #include "cli/parse.h"
 #include "parse/words.h"
 #include "core/number.h"
+#include "nouns/number/number.h"
 #include "nouns/room/room_directory.h"
 #include "lib/calls.h"
 #include "lib/servers.h"
@@ -103,6 +104,32 @@ TEST(both_sides_have_the_same_moves)
     }
     free(all);
     free(table);
+}
+
+/* So one that is added later does, too: it has the place after the last one. */
+TEST(every_setting_but_outages_turns_the_fast_path_off)
+{
+    static const char begin[] = "sub(settings, 64, ", end[] = "' and";
+    char *all = text_of(false), script[1024], arg[24];
+    int size;
+    const char *off = part_of(all, begin, end, &size);
+
+    (void)snprintf(
+        script, sizeof script,
+        "local sub, at = string.sub, tonumber(ARGV[1])\n"
+        "local settings = string.rep('\\0', at - 1) .. '\\1' .. string.rep('\\0', %d - at)\n"
+        "return %.*s 'off' or 'on'",
+        7 * USHER_SETTINGS, size, off);
+    for (int i = USHER__SET_REQUESTS + 1; i < USHER_SETTINGS; i++) {
+        bool may = i == USHER__SET_OUTAGE || i >= USHER_SETTINGS - 2; /* the last outage */
+        redisReply *reply;
+
+        (void)snprintf(arg, sizeof arg, "%d", 7 * (i + 1));
+        reply = eval(script, arg);
+        assert_string_equal(reply->str, may ? "off" : "on");
+        freeReplyObject(reply);
+    }
+    free(all);
 }
 
 TEST(both_sides_draw_the_same)

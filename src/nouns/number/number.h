@@ -4,6 +4,7 @@
 #define USHER_NUMBER_NUMBER_H
 
 #include <usher/store/operation.h>
+#include <usher/store/store.h>
 
 /* The kinds, numbers and counts. */
 #define RECORDS_DEF "core/number_records.def"
@@ -19,10 +20,13 @@ enum usher__number_setting {
 #undef SETTING_STATS
 #undef SETTING_CHANGES
     USHER__SETTINGS,
-    /* set by no command: the last outage */
-    USHER__SET_OUTAGE_FROM = USHER__SETTINGS,
+    /* Set by no command: the last outage.  They are at the end, so that they stay where they are
+     * when a setting is added. */
+    USHER__SET_OUTAGE_FROM = USHER_SETTINGS - 2,
     USHER__SET_OUTAGE_TO
 };
+
+_Static_assert((int)USHER__SETTINGS <= (int)USHER__SET_OUTAGE_FROM, "settings do not overlap");
 
 /* Return whether `list` lists holds, oldest first, and continues after a token. */
 static inline bool usher__number_lists_holds(const struct usher_operation *command)

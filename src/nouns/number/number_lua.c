@@ -56,8 +56,8 @@ static void heads_lua(struct usher__out *o)
     }
 }
 
-/* The settings from `outage=` on, which are adjacent. */
-#define OUTAGES (USHER__SET_OUTAGE_TO - USHER__SET_OUTAGE + 1)
+/* The settings that may be on in the fast path: outage=, and the two times of the last outage. */
+#define OUTAGES 3
 
 void usher__number_lua(struct usher__out *o)
 {
@@ -70,13 +70,14 @@ void usher__number_lua(struct usher__out *o)
     for (int shift = 48; shift >= 0; shift -= 8)
         usher__print(o, "\\%u", (unsigned)(USHER__RANK_QUEUED >> shift & 255u));
     /* packed: all settings after requests= but those of outages, which do not prevent the fast path
-     * while nothing is due */
+     * while nothing is due; so a later setting does */
     usher__print(o, "'\nlocal SETTINGS_OFF = '");
     for (int byte = 0; byte < 7 * (USHER_SETTINGS - USHER__SET_REQUESTS - 1 - OUTAGES); byte++)
         usher__print(o, "\\0");
     usher__print(o, "'\n");
-    usher__print_int(o, "OUTAGES_", "FIRST", 7 * USHER__SET_OUTAGE + 1);
-    usher__print_int(o, "OUTAGES_", "BEHIND", 7 * (USHER__SET_OUTAGE + OUTAGES) + 1);
+    usher__print_int(o, "OUTAGE_", "FIRST", 7 * USHER__SET_OUTAGE + 1);
+    usher__print_int(o, "OUTAGE_", "LAST", 7 * (USHER__SET_OUTAGE + 1));
+    usher__print_int(o, "OUTAGE_", "FROM", 7 * USHER__SET_OUTAGE_FROM + 1);
     /* two codes whose names are not their words in capitals */
     usher__print_int(o, "WHY_", "NONE", USHER_NUMBER_WHY_NONE);
     usher__print_int(o, "WHY_", "NO_NUMBER", USHER_NUMBER_WHY_NO_NUMBER);

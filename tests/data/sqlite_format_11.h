@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A file of format 10 as statements: the queue "desk" keeps eight visits, one of each outcome and
+ * A file of format 11 as statements: the queue "desk" keeps eight visits, one of each outcome and
  * one seated more.  The queue "other" keeps one of two.
  */
-#ifndef USHER_TESTS_SQLITE_FORMAT_10_H
-#define USHER_TESTS_SQLITE_FORMAT_10_H
+#ifndef USHER_TESTS_SQLITE_FORMAT_11_H
+#define USHER_TESTS_SQLITE_FORMAT_11_H
 
 /* clang-format off */
-static const char sqlite_format_10[] =
+static const char sqlite_format_11[] =
     "CREATE TABLE place( list INTEGER NOT NULL, grp TEXT NOT NULL, hi INTEGER NOT NULL, "
     "ord INTEGER NOT NULL, n INTEGER NOT NULL, PRIMARY KEY(list, grp, hi, ord)) WITHOUT "
     "ROWID;\n"
@@ -137,7 +137,7 @@ static const char sqlite_format_10[] =
     "CREATE INDEX visit_by_agent ON visit(agent, queue, id, ended_ms) WHERE agent IS NOT "
     "NULL;\n"
     "PRAGMA application_id = 1970497650;\n"
-    "PRAGMA user_version = 10;\n";
+    "PRAGMA user_version = 11;\n";
 /* clang-format on */
 
 #endif

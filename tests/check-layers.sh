@@ -141,9 +141,6 @@ fi
 
 # A file of the product that is written by hand has at most 900 lines, but for these.
 long='
-backends/redis/lua/number.lua
-backends/redis/lua/room.lua
-backends/redis/lua/serial.lua
 include/usher/store/operation.h
 src/nouns/number/number.c
 src/nouns/serial/serial_holds.c

@@ -914,9 +914,6 @@ mutant 'engine: who leaves the queue is its end still' src/engine/engine.c \
 mutant 'engine: who was taken out of the queue leaves it' src/engine/engine.c \
     's/^        left = queue_leave(l, me);/        left = queue_leave(l, me) || true;/' \
     tests/unit/test_lanes 'a_caller_that_left_has_executed_nothing'
-mutant 'engine: who waits for a node waits on behind his deadline' src/engine/engine.c \
-    's/^    while (e->waits \&\& error != ETIMEDOUT) {/    while (false) {/' \
-    tests/unit/test_lanes 'a_caller_waiting_for_a_node_leaves_at_its_deadline'
 mutant 'what a store has lost is called stale' src/change/work.c \
     's/version > s->gaps\[i\].last && version <= s->gaps\[i\].first/false/' \
     tests/fault/test_rollback 'an_older_copy*'
@@ -1230,8 +1227,6 @@ mutant 'script: others look before the short way has written' backends/redis/lua
     $same
 mutant 'Redis: a token loses its first byte' backends/redis/number_fast.c 's/a->token >> 56 == 0/true/' \
     $redis 'calls_and_hangups*'
-mutant 'script: a request id is for any arguments' backends/redis/lua/common.lua 's/        if a\[2\] ~= S.print and /        if false and /' \
-    $redis 'a_request_id*'
 mutant 'script: a walk trusts a record that stands elsewhere' backends/redis/lua/common.lua 's/ then S.damaged() end$/ then end/' \
     tests/fault/test_redis_faults 'a_record_that_stands*'
 mutant 'script: the word before a record is that of another state' backends/redis/lua/common.lua 's/r.state \* 10 - 99/r.state * 10 - 89/' \
@@ -1252,8 +1247,6 @@ mutant 'script: an unknown format is used' backends/redis/lua/dispatch.lua 's/if
     tests/fault/test_redis_faults 'a_format*'
 mutant 'script: a failed command spoils the call' backends/redis/lua/dispatch.lua 's/        local good, why = pcall(S.run)/        local good, why = true; S.run()/' \
     tests/fault/test_redis_faults 'a_damaged_record*'
-mutant 'script: nobody asks whether all keys are there' backends/redis/lua/keys.lua 's/if not wrong and call(.* then$/if false then/' \
-    tests/fault/test_missing_keys 'no_verb*'
 mutant 'script: a pool is made upon the lists of a lost one' backends/redis/lua/keys.lua "s/(head and 2 or 0)/(head and 2 or call('EXISTS', INDEX, HELD))/" \
     tests/fault/test_missing_keys 'no_verb*'
 mutant 'script: a mark of who mends is any format' backends/redis/lua/dispatch.lua 's/if format == K.FORMAT and #head == K.HEAD_SIZE + 16 then/if false then/' \
@@ -1361,9 +1354,6 @@ mutant 'hear: what is due in a scope that is tended stays' src/engine/hear.c \
     $hears 'a_swept_scope_changes_without_commands'
 mutant 'hear: the clock is not looked at again' src/engine/hear.c \
     's/    if (left_ms > LOOK_MS)$/    if (left_ms == -1)/' $hears 'a_clock_that*'
-mutant 'hear: what is read of a log says not what is due' src/engine/hear.c \
-    's/^    if (h->tends \&\& r->status < USHER_INVALID)/    if (h->tends \&\& r->status < USHER_OK)/' \
-    $hears 'a_hold_of*'
 mutant 'hear: a sweep is followed by one for what it has told of' src/engine/hear.c \
     's/h->told <= r->version)/h->told < r->version)/' \
     $hears 'a_wall*'

@@ -587,8 +587,7 @@ def tried(nouns):
         for call in n.calls.values():
             if call.given:
                 are = " || ".join(f"field == USHER_FIELD_{name}" for name in call.given)
-                lines += [f"    case USHER_{n.noun.upper()}_{call.word.upper()}:",
-                          f"        return {are};"]
+                lines += [f"    case USHER_{n.noun.upper()}_{call.word.upper()}: return {are};"]
     lines += ["    default:", "        return false;", "    }", "}", "",
               "static bool has_call(uint32_t verb)", "{"]
     have = [f"verb != USHER_{n.noun.upper()}_{word.upper()}" for n in nouns for word in n.without]
@@ -607,8 +606,8 @@ def tried(nouns):
             args += [f"{n.fields[f].kind().lower()}_of(t, USHER_FIELD_{f})" for f in call.given]
             args += ["settings"] if call.returns == "settings" else []
             args += ["opt", "reply" if call.returns else "answer"]
-            lines += [f"    case USHER_{n.noun.upper()}_{call.word.upper()}:",
-                      f"        return usher_{n.noun}_{call.name}({', '.join(args)});"]
+            lines += [f"    case USHER_{n.noun.upper()}_{call.word.upper()}:"
+                      f" return usher_{n.noun}_{call.name}({', '.join(args)});"]
     lines += ["    default:", "        fail();", "        return USHER_INVALID;", "    }", "}", "",
               "static bool is_reply(uint32_t verb)", "{"]
     have = [f"verb == USHER_{n.noun.upper()}_{call.word.upper()}" for n in nouns
@@ -707,7 +706,7 @@ def main():
     if sys.argv[3:4] in (["--older"], ["--newer"]):
         other_headers(nouns, sys.argv[3] == "--newer", sys.argv[4])
         return 0
-    files = {os.path.join(sources, "tests", "model", "made_calls.h"): tried(nouns)}
+    files = {os.path.join(sources, "tests", "model", "calls_gen.h"): tried(nouns)}
     for n in nouns:
         path = os.path.join(sources, "include", "usher", HEADERS[n.noun] + ".h")
         files[path] = header_with(path, n.header()).split("\n")[:-1]

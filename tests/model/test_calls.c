@@ -67,7 +67,7 @@ static uint64_t token_of(const struct told *t, uint32_t field)
     return (uint64_t)number_of(t, field);
 }
 
-#include "model/made_calls.h"
+#include "model/calls_gen.h"
 
 static void add(struct told *t, uint32_t field, const struct usher_text *text, int64_t number)
 {

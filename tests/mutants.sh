@@ -203,30 +203,30 @@ mutant 'a hangup does not look at the token' src/nouns/number/number.c \
     $memory 'a_token*'
 mutant 'a version is skipped' src/change/work.h 's/    c->scope->version++;/    c->scope->version += 2;/' \
     $memory 'each_change*'
-mutant 'calls of a group are not counted' src/nouns/number/number.c '/n\[N_BUSY_UP\] += by;/s/by;/0;/' \
+mutant 'calls of a group are not counted' src/nouns/number/number_parts.h '/n\[N_BUSY_UP\] += by;/s/by;/0;/' \
     $memory 'a_group_says*'
 mutant 'a number of a record may have any value' src/change/record_ranges.h \
     's/    if (r->kind == KIND_##kind_name \&\&/    if (r->kind == 255 \&\&/' tests/unit/test_records
 mutant 'a name of a record that no row has stays in the script' backends/redis/embed-lua.sh \
     's/fail(FILENAME ":" FNR ": no name " word)/word = word/' tests/check-records.sh
-mutant 'an expiry is timed by its discovery' src/nouns/number/number.c \
+mutant 'an expiry is timed by its discovery' src/nouns/number/number_parts.h \
     's/release(w, r, to, at, BY_POOL, version);/release(w, r, to, w->moment, BY_POOL, version);/' $same
-mutant 'a hold ends a moment late' src/nouns/number/number.c 's/at != 0 \&\& at <= w->moment;/at != 0 \&\& at < w->moment;/' $same
+mutant 'a hold ends a moment late' src/nouns/number/number_parts.h 's/at != 0 \&\& at <= w->moment;/at != 0 \&\& at < w->moment;/' $same
 mutant 'the next due time is not kept' src/change/work.h 's/r->until_ms < c->scope->due_ms)/r->until_ms > c->scope->due_ms)/' \
     $memory 'a_hold_that_is_not*'
-mutant 'a number that a lowered cap keeps ends the search' src/nouns/number/number.c '/^static enum usher_status take_first(/,/^}/s/status = judge_one(w, m);/return USHER_MISSING;/' \
+mutant 'a number that a lowered cap keeps ends the search' src/nouns/number/number_calls.c '/^static enum usher_status take_first(/,/^}/s/status = usher__number_judge_one(w, m);/return USHER_MISSING;/' \
     $memory 'a_fresh_number_is*'
 mutant 'a call says that none is free before all are judged' src/nouns/number/number.c 's/    if (status != USHER_MISSING || is_judged(w))/    if (status != USHER_REFUSED)/' \
     $memory 'a_shorter_gap_frees*'
 mutant 'script: a call says that none is free before all are judged' backends/redis/lua/number.lua 's/if judged then return false end/if S.version then return false end/' \
     $redis 'a_shorter_gap_frees*'
-mutant 'a limit ends the holds with a lease alone' src/nouns/number/number.c 's/    by_limit = first_limited(w, 0, &limited);/    by_limit = USHER_MISSING;/' \
+mutant 'a limit ends the holds with a lease alone' src/nouns/number/number.c 's/    by_limit = usher__number_first_limited(w, 0, &limited);/    by_limit = USHER_MISSING;/' \
     $memory 'a_longest_hold_that*'
-mutant 'a limit ends a hold before it was set' src/nouns/number/number.c 's/return later || at > s->counts\[COUNT_LIMITED\] ? at : s->counts\[COUNT_LIMITED\];/return at;/' \
+mutant 'a limit ends a hold before it was set' src/nouns/number/number_parts.h 's/return later || at > s->counts\[COUNT_LIMITED\] ? at : s->counts\[COUNT_LIMITED\];/return at;/' \
     $memory 'a_longest_hold_that*'
 mutant 'script: a limit ends a hold before it was set' backends/redis/lua/number.lua 's/ and at or math.max(at, S.count\[K.COUNT_LIMITED + 1\])/ and at or at/' \
     $redis 'a_longest_hold_that*'
-mutant 'a longer rest reaches those that its own hangup made rest' src/nouns/number/number.c 's/    return rested(s, r, RESTED - 1 - ended, 0);/    return rested(s, r, RESTED - 1 - ended, s->settings[USHER__SET_REST]);/' \
+mutant 'a longer rest reaches those that its own hangup made rest' src/nouns/number/number_parts.h 's/    return rested(s, r, RESTED - 1 - ended, 0);/    return rested(s, r, RESTED - 1 - ended, s->settings[USHER__SET_REST]);/' \
     $memory 'rests_are_judged*'
 mutant 'a lifted rest comes back with another gap' src/nouns/number/number.c '/^static void end_rest/,/^}/s/    r->n\[N_LEASE\] = RESTED;//' \
     $memory 'rests_are_judged*'
@@ -240,7 +240,7 @@ mutant 'what is due and more than a command applies is not there' src/nouns/numb
     '/^static enum usher_status find_more(/,/^}/s/    if (w->scope.due_ms <= w->now)/    if (false)/' $memory 'due_holds*'
 mutant 'nothing is said of what frees none' src/nouns/number/number.c 's/            \*best = end;/            ;/' \
     $memory 'what_is_due*'
-mutant 'another cap frees later' src/nouns/number/number.c '/a higher cap only frees/,/^}/s/    due_at(w, w->moment);/    ;/' $same
+mutant 'another cap frees later' src/nouns/number/number_holds.c '/a higher cap only frees/,/^}/s/    usher__number_due_at(w, w->moment);/    ;/' $same
 mutant 'capped numbers stand in order of version' src/core/number.c 's/ + (uint64_t)(calls < most ? calls : most)) \*/) */' \
     tests/unit/test_number
 mutant 'calls of the day go with the number' src/nouns/number/number.c 's/    if (calls_on(&w->scope, r, w->now) == 0)/    if (r->id.size != 0)/' \
@@ -1123,7 +1123,7 @@ mutant 'number: what is taken back is not in the list of its node' src/nouns/num
     tests/model/test_lost_exhaustive
 mutant 'number: a hold that is there gets the node of who renews it' src/nouns/number/number.c 's/^        status = extend(w, &m);$/        status = extend(w, \&m), r->data = a->node.size != 0 ? a->node : r->data;/' \
     $memory 'a_number_that_is_taken*'
-mutant 'number: all of the node that one is renewed for' src/nouns/number/number.c 's/number.number.data != NULL ? renew(w) : renew_node(w)/number.node.data == NULL ? renew(w) : renew_node(w)/' \
+mutant 'number: all of the node that one is renewed for' src/nouns/number/number_reads.c 's/number.number.data != NULL ? usher__number_renew(w)/number.node.data == NULL ? usher__number_renew(w)/' \
     $memory 'a_number_that_is_taken*'
 mutant 'script: what is taken back is of no node' backends/redis/lua/number.lua 's/^    if a\[K.ARG_NODE\] then$/    if a[K.ARG_NODE] and S.verb == K.V_CALL then/' \
     $redis 'a_number_that_is_taken*'
@@ -1496,7 +1496,7 @@ mutant 'queue: a notice has another name for a room' src/nouns/queue/queue_hooks
 mutant 'a sweep does all that it is asked for' src/change/work.h \
     's/    return given \&\& max < USHER__EXPIRE_MAX ? max : USHER__EXPIRE_MAX;/    return given ? max : USHER__EXPIRE_MAX;/' \
     $memory 'a_sweep_makes*'
-mutant 'pool: an outage ends leases' src/nouns/number/number.c \
+mutant 'pool: an outage ends leases' src/nouns/number/number_parts.h \
     's/    return later != 0 ? later : r->until_ms;/    return r->until_ms;/' $memory 'lease_that_ends*'
 mutant 'pool: a lease is put off again and again' src/nouns/number/number.c \
     's/^    r->until_ms = lease_end(w, r);/    r->until_ms = w->moment + 1;/' $memory 'lease_that_ends*'
@@ -1634,7 +1634,7 @@ mutant 'text: a token is packed as its digits' src/encode/encode.c \
     's/^    usher__pack_uint(&w->to, token);/    json_token(w, token);/' $text 'each_type_is_packed'
 mutant 'text: any bytes are packed as a text' src/core/pack.c 's/put_code(p, 0xc4, size, 1)/put_code(p, 0xd9, size, 1)/' \
     $text 'each_type_is_packed'
-mutant 'a gap is over with the rest' src/nouns/number/number.c \
+mutant 'a gap is over with the rest' src/nouns/number/number_parts.h \
     's/ == 0 || at + rest_ms > gap ? at + rest_ms : gap;/ >= 0 ? at + rest_ms : gap;/' $memory '*with_a_gap'
 mutant 'a gap is not awaited' src/nouns/number/number.c \
     's/        at = rested(&w->scope, r, at, set\[USHER__SET_REST\]);/        at += set[USHER__SET_REST];/' \

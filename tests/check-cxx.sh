@@ -104,10 +104,13 @@ static void one_of_each_noun()
              std::strcmp(hold.number, "100") == 0, "number call");
     must(usher_queue_login(e, "queue", "bob", nullptr, nullptr) == USHER_OK, "queue login");
     must(usher_queue_apply(e, "queue", "eve", nullptr, &seat) == USHER_OK &&
-             seat.place == USHER_QUEUE_PLACE_ROOM, "queue apply");
+             seat.place == USHER_QUEUE_PLACE_ROOM &&
+             std::strcmp(usher_queue_place_word(seat.place), "room") == 0, "queue apply");
     must(usher_room_open(e, "room", nullptr, nullptr, nullptr) == USHER_OK, "room open");
     must(usher_room_close(e, "room", nullptr, nullptr) == USHER_OK, "room close");
     rule.width = 4;
+    rule.mode = USHER_SERIAL_MODE_QUEUE; // a code needs no cast
+    rule.check = USHER_SERIAL_CHECK_OFF;
     must(usher_serial_rule(e, "rule", &rule, nullptr, nullptr) == USHER_OK, "serial rule");
     must(usher_serial_fill(e, "rule", 1, nullptr, nullptr) == USHER_OK, "serial fill");
     must(usher_serial_take(e, "rule", 1, nullptr, &reply) == USHER_OK &&

@@ -313,8 +313,8 @@ struct usher_id_options {
 #endif
 
 /* Settings.  A member that is not given (0 or NULL) keeps its value, or gets its default in a
- * new scope; USHER_NONE = none, never or off.  Settings read from a reply can be passed back
- * unchanged. */
+ * new scope; USHER_NONE = none, never or off; a code …_OFF = its code 0.  Settings read from a
+ * reply can be passed back unchanged. */
 struct usher_id_settings {
     size_t size; /* set by …_INIT */
     int64_t start; /* the first id; 0 to 2^63 - 1; default 1 */
@@ -341,7 +341,7 @@ struct usher_id_settings {
 #endif
 
 /* Answer, written for every status.  Members that do not apply are USHER_NONE (numbers), ""
- * (texts) or 0 (tokens). */
+ * (texts) or 0 (codes, tokens). */
 struct usher_id_answer {
     size_t size; /* set by …_INIT */
     uint64_t epoch; /* of the scope; 0 = it does not exist */
@@ -361,19 +361,19 @@ struct usher_id_answer {
     int64_t by; /* next, return: difference from one id to the next */
     /* next: fencing token of the hold; every later hold of the scope has another one */
     uint64_t token;
-    int64_t why; /* set: reason of a refusal */
+    enum usher_id_why why; /* set: reason of a refusal */
     int64_t since_version; /* changes: a version */
 };
 #ifdef __cplusplus
 #define USHER_ID_ANSWER_INIT \
-    { sizeof(struct usher_id_answer), 0, 0, 0, 0, 0, false, false, "", 0, 0, 0, 0, 0, 0, 0, 0, 0 \
-    }
+    { sizeof(struct usher_id_answer), 0, 0, 0, 0, 0, false, false, "", 0, 0, 0, 0, 0, 0, 0, \
+    (enum usher_id_why)0, 0 }
 #else
 #define USHER_ID_ANSWER_INIT { .size = sizeof(struct usher_id_answer) }
 #endif
 
 /* One row of a reply.  Texts belong to the reply and live as long.  Members that do not apply
- * are USHER_NONE (numbers), NULL (texts) or 0 (tokens). */
+ * are USHER_NONE (numbers), NULL (texts) or 0 (codes, tokens). */
 struct usher_id_row {
     size_t size; /* set by …_INIT */
     int64_t next; /* the next id */
@@ -389,7 +389,7 @@ struct usher_id_row {
     int64_t managed; /* its segments are installed from outside */
     struct usher_text value; /* a value */
     int64_t version; /* version of the last change */
-    int64_t verb; /* verb of the change */
+    enum usher_verb verb; /* verb of the change */
     const char *subject; /* subject of the change */
     int64_t before; /* version before the change */
     int64_t from_state; /* state before the change */
@@ -404,8 +404,8 @@ struct usher_id_row {
 };
 #ifdef __cplusplus
 #define USHER_ID_ROW_INIT \
-    { sizeof(struct usher_id_row), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, { NULL, 0 }, 0, 0, NULL, 0, \
-    0, 0, NULL, 0, 0, { NULL, 0 }, 0, 0, 0 }
+    { sizeof(struct usher_id_row), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, { NULL, 0 }, 0, (enum \
+    usher_verb)0, NULL, 0, 0, 0, NULL, 0, 0, { NULL, 0 }, 0, 0, 0 }
 #else
 #define USHER_ID_ROW_INIT { .size = sizeof(struct usher_id_row) }
 #endif

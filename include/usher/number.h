@@ -18,9 +18,9 @@ enum usher_number_state {
     USHER_NUMBER_STATE_IDLE_UP = 2,
     USHER_NUMBER_STATE_BUSY_DOWN = 3,
     USHER_NUMBER_STATE_BUSY_UP = 4,
+    USHER_NUMBER_STATE_BUSY = 5, /* options of list only: either of the last two */
     USHER_NUMBER_STATE__WIDE = 0x7fffffff
 };
-#define USHER_NUMBER_STATE_BUSY 5 /* list: either of the last two */
 
 /* Why a call got no number. */
 enum usher_number_why {
@@ -72,7 +72,7 @@ struct usher_number_options {
     const char *sticky; /* call: the callee: prefer the number last used for it */
     int64_t lease_ms; /* call, renew: a hold expires after this time; USHER_NONE: never */
     int64_t rest_ms; /* hangup: not handed out for this time after a call; USHER_NONE: no rest */
-    int64_t state; /* list: only numbers in this state; busy: both busy states */
+    enum usher_number_state state; /* list: only numbers in this state; busy: both busy states */
     int64_t all; /* free: every call of the pool */
     const char *after; /* renew, list: continue after this one of the answer: a number or a token */
     /* list, sweep, changes: maximum rows or changes; a page ends after 256 records, a sweep
@@ -85,19 +85,19 @@ struct usher_number_options {
 #ifdef __cplusplus
 #define USHER_NUMBER_OPTIONS_INIT \
     { sizeof(struct usher_number_options), NULL, 0, NULL, 0, 0, NULL, NULL, NULL, NULL, NULL, \
-    NULL, 0, 0, 0, 0, NULL, 0, 0, 0, 0 }
+    NULL, 0, 0, (enum usher_number_state)0, 0, NULL, 0, 0, 0, 0 }
 #else
 #define USHER_NUMBER_OPTIONS_INIT { .size = sizeof(struct usher_number_options) }
 #endif
 
 /* Settings.  A member that is not given (0 or NULL) keeps its value, or gets its default in a
- * new scope; USHER_NONE = none, never or off.  Settings read from a reply can be passed back
- * unchanged. */
+ * new scope; USHER_NONE = none, never or off; a code …_OFF = its code 0.  Settings read from a
+ * reply can be passed back unchanged. */
 struct usher_number_settings {
     size_t size; /* set by …_INIT */
-    /* enum usher_number_order; which number is taken first; numbers already idle at a change
-     * come before; default longest-idle */
-    int64_t order;
+    /* which number is taken first; numbers already idle at a change come before; default
+     * longest-idle */
+    enum usher_number_order order;
     int64_t lease_ms; /* a hold expires after this time; USHER_NONE: never; default USHER_NONE */
     /* not handed out for this time after a call; USHER_NONE: no rest; default USHER_NONE */
     int64_t rest_ms;
@@ -128,13 +128,14 @@ struct usher_number_settings {
 };
 #ifdef __cplusplus
 #define USHER_NUMBER_SETTINGS_INIT \
-    { sizeof(struct usher_number_settings), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+    { sizeof(struct usher_number_settings), (enum usher_number_order)0, 0, 0, 0, 0, 0, 0, 0, 0, \
+    0, 0, 0, 0 }
 #else
 #define USHER_NUMBER_SETTINGS_INIT { .size = sizeof(struct usher_number_settings) }
 #endif
 
 /* Answer, written for every status.  Members that do not apply are USHER_NONE (numbers), ""
- * (texts) or 0 (tokens). */
+ * (texts) or 0 (codes, tokens). */
 struct usher_number_answer {
     size_t size; /* set by …_INIT */
     uint64_t epoch; /* of the scope; 0 = it does not exist */
@@ -145,8 +146,8 @@ struct usher_number_answer {
     bool repeated; /* cached result of an earlier command with this request id */
     bool more; /* not complete: call again */
     char message[USHER_MESSAGE_MAX]; /* one line, or "" */
-    int64_t state; /* the state, after the command */
-    int64_t why; /* call: reason of a refusal */
+    enum usher_number_state state; /* the state, after the command */
+    enum usher_number_why why; /* call: reason of a refusal */
     /* call, hangup, renew: fencing token of the hold; every later hold of the scope has
      * another one */
     uint64_t token;
@@ -160,21 +161,21 @@ struct usher_number_answer {
 };
 #ifdef __cplusplus
 #define USHER_NUMBER_ANSWER_INIT \
-    { sizeof(struct usher_number_answer), 0, 0, 0, 0, 0, false, false, "", 0, 0, 0, 0, 0, 0, "", \
-    "", 0, "" }
+    { sizeof(struct usher_number_answer), 0, 0, 0, 0, 0, false, false, "", (enum \
+    usher_number_state)0, (enum usher_number_why)0, 0, 0, 0, 0, "", "", 0, "" }
 #else
 #define USHER_NUMBER_ANSWER_INIT { .size = sizeof(struct usher_number_answer) }
 #endif
 
 /* One row of a reply.  Texts belong to the reply and live as long.  Members that do not apply
- * are USHER_NONE (numbers), NULL (texts) or 0 (tokens). */
+ * are USHER_NONE (numbers), NULL (texts) or 0 (codes, tokens). */
 struct usher_number_row {
     size_t size; /* set by …_INIT */
     const char *number; /* a number of the pool */
     const char *group; /* the group of a number */
     const char *owner; /* the holder */
     const char *node; /* the machine that carries the call */
-    int64_t state; /* the state, after the command */
+    enum usher_number_state state; /* the state, after the command */
     int64_t resting; /* it rests */
     uint64_t token; /* fencing token of the hold; every later hold of the scope has another one */
     int64_t until_ms; /* when it expires */
@@ -184,7 +185,7 @@ struct usher_number_row {
     int64_t age_ms; /* age of the hold */
     struct usher_text value; /* a value */
     int64_t version; /* version of the last change */
-    int64_t verb; /* verb of the change */
+    enum usher_verb verb; /* verb of the change */
     const char *subject; /* subject of the change */
     int64_t before; /* version before the change */
     int64_t from_state; /* state before the change */
@@ -194,8 +195,8 @@ struct usher_number_row {
 };
 #ifdef __cplusplus
 #define USHER_NUMBER_ROW_INIT \
-    { sizeof(struct usher_number_row), NULL, NULL, NULL, NULL, 0, 0, 0, 0, 0, 0, 0, 0, { NULL, 0 \
-    }, 0, 0, NULL, 0, 0, 0, { NULL, 0 }, 0 }
+    { sizeof(struct usher_number_row), NULL, NULL, NULL, NULL, (enum usher_number_state)0, 0, 0, \
+    0, 0, 0, 0, 0, { NULL, 0 }, 0, (enum usher_verb)0, NULL, 0, 0, 0, { NULL, 0 }, 0 }
 #else
 #define USHER_NUMBER_ROW_INIT { .size = sizeof(struct usher_number_row) }
 #endif

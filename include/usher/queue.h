@@ -173,7 +173,7 @@ struct usher_queue_options {
     int64_t until_ms; /* history, drain: visits that ended then or earlier */
     /* token of the login, visit or match, else stale; drain: visits up to this version */
     uint64_t token;
-    int64_t state; /* list: users in this state instead of waiting ones */
+    enum usher_queue_user_state state; /* list: users in this state instead of waiting ones */
     const char *after; /* list, agents, history: continue where a page ended: its next */
     /* maximum rows or changes; a page ends after 256 records, a sweep after 64 changes; 1 to
      * 10,000 */
@@ -187,25 +187,24 @@ struct usher_queue_options {
 #ifdef __cplusplus
 #define USHER_QUEUE_OPTIONS_INIT \
     { sizeof(struct usher_queue_options), NULL, 0, NULL, 0, 0, NULL, NULL, NULL, NULL, 0, 0, 0, \
-    0, 0, 0, 0, NULL, 0, 0, 0, 0, NULL }
+    0, 0, 0, (enum usher_queue_user_state)0, NULL, 0, 0, 0, 0, NULL }
 #else
 #define USHER_QUEUE_OPTIONS_INIT { .size = sizeof(struct usher_queue_options) }
 #endif
 
 /* Settings.  A member that is not given (0 or NULL) keeps its value, or gets its default in a
- * new scope; USHER_NONE = none, never or off.  Settings read from a reply can be passed back
- * unchanged. */
+ * new scope; USHER_NONE = none, never or off; a code …_OFF = its code 0.  Settings read from a
+ * reply can be passed back unchanged. */
 struct usher_queue_settings {
     size_t size; /* set by …_INIT */
     /* an agent or user without a heartbeat for this time is removed; USHER_NONE: never;
      * default 15s */
     int64_t ttl_ms;
-    /* enum usher_queue_trigger; when users and agents are matched: on arrival and idleness, by
-     * match, by pull; default auto */
-    int64_t trigger;
-    /* enum usher_queue_strategy; which of several open agents gets the user; default longest-
-     * idle */
-    int64_t strategy;
+    /* when users and agents are matched: on arrival and idleness, by match, by pull; default
+     * auto */
+    enum usher_queue_trigger trigger;
+    /* which of several open agents gets the user; default longest-idle */
+    enum usher_queue_strategy strategy;
     /* an agent must accept within this time; USHER_NONE: users are seated at once; default
      * USHER_NONE */
     int64_t offer_ms;
@@ -221,9 +220,8 @@ struct usher_queue_settings {
     /* a user without a heartbeat keeps its position for this time; USHER_NONE: not at all;
      * default USHER_NONE */
     int64_t grace_ms;
-    /* enum usher_queue_requeue; users of an agent that is gone wait again, or leave; default
-     * front */
-    int64_t requeue;
+    /* users of an agent that is gone wait again, or leave; default front */
+    enum usher_queue_requeue requeue;
     /* maximum ended visits that the queue keeps, with archive=0, in addition to a history; 0
      * to 1,000,000; default 1000 */
     int64_t history;
@@ -246,13 +244,14 @@ struct usher_queue_settings {
 };
 #ifdef __cplusplus
 #define USHER_QUEUE_SETTINGS_INIT \
-    { sizeof(struct usher_queue_settings), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+    { sizeof(struct usher_queue_settings), 0, (enum usher_queue_trigger)0, (enum \
+    usher_queue_strategy)0, 0, 0, 0, 0, 0, (enum usher_queue_requeue)0, 0, 0, 0, 0, 0, 0, 0, 0 }
 #else
 #define USHER_QUEUE_SETTINGS_INIT { .size = sizeof(struct usher_queue_settings) }
 #endif
 
 /* Answer, written for every status.  Members that do not apply are USHER_NONE (numbers), ""
- * (texts) or 0 (tokens). */
+ * (texts) or 0 (codes, tokens). */
 struct usher_queue_answer {
     size_t size; /* set by …_INIT */
     uint64_t epoch; /* of the scope; 0 = it does not exist */
@@ -263,9 +262,9 @@ struct usher_queue_answer {
     bool repeated; /* cached result of an earlier command with this request id */
     bool more; /* not complete: call again */
     char message[USHER_MESSAGE_MAX]; /* one line, or "" */
-    int64_t agent_state; /* state of the agent */
-    int64_t place; /* alive, apply, where, move: location of the user */
-    int64_t why; /* reason of a refusal */
+    enum usher_queue_agent_state agent_state; /* state of the agent */
+    enum usher_queue_place place; /* alive, apply, where, move: location of the user */
+    enum usher_queue_why why; /* reason of a refusal */
     int64_t index; /* alive, apply, where, move: users ahead in the lane */
     int64_t wait_ms; /* alive, apply, where, move: estimated waiting time */
     int64_t until_ms; /* alive, apply, where, move: when it expires */
@@ -284,14 +283,15 @@ struct usher_queue_answer {
 };
 #ifdef __cplusplus
 #define USHER_QUEUE_ANSWER_INIT \
-    { sizeof(struct usher_queue_answer), 0, 0, 0, 0, 0, false, false, "", 0, 0, 0, 0, 0, 0, 0, \
+    { sizeof(struct usher_queue_answer), 0, 0, 0, 0, 0, false, false, "", (enum \
+    usher_queue_agent_state)0, (enum usher_queue_place)0, (enum usher_queue_why)0, 0, 0, 0, 0, \
     0, 0, 0, "", "", "", "", 0, 0 }
 #else
 #define USHER_QUEUE_ANSWER_INIT { .size = sizeof(struct usher_queue_answer) }
 #endif
 
 /* One row of a reply.  Texts belong to the reply and live as long.  Members that do not apply
- * are USHER_NONE (numbers), NULL (texts) or 0 (tokens). */
+ * are USHER_NONE (numbers), NULL (texts) or 0 (codes, tokens). */
 struct usher_queue_row {
     size_t size; /* set by …_INIT */
     const char *user; /* a user that wants an agent */
@@ -299,9 +299,9 @@ struct usher_queue_row {
     const char *lane; /* lane in which a user waits */
     const char *lanes; /* lanes that an agent serves, "A,B", or * for all */
     const char *room; /* the room of the user: EPOCH.LOGIN.NO */
-    int64_t user_state; /* state of the user */
-    int64_t agent_state; /* state of the agent */
-    int64_t outcome; /* how the visit ended */
+    enum usher_queue_user_state user_state; /* state of the user */
+    enum usher_queue_agent_state agent_state; /* state of the agent */
+    enum usher_queue_outcome outcome; /* how the visit ended */
     int64_t priority; /* larger is served first */
     int64_t since_ms; /* when it began */
     int64_t applied_ms; /* start of the current or last wait */
@@ -320,7 +320,7 @@ struct usher_queue_row {
     int64_t logged_in_ms; /* when the agent logged in */
     int64_t state_since_ms; /* start of its state */
     struct usher_text value; /* a value */
-    int64_t verb; /* verb of the change */
+    enum usher_verb verb; /* verb of the change */
     const char *subject; /* subject of the change */
     int64_t before; /* version before the change */
     int64_t from_state; /* state before the change */
@@ -332,8 +332,10 @@ struct usher_queue_row {
 };
 #ifdef __cplusplus
 #define USHER_QUEUE_ROW_INIT \
-    { sizeof(struct usher_queue_row), NULL, NULL, NULL, NULL, NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0, \
-    0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, { NULL, 0 }, 0, NULL, 0, 0, 0, NULL, { NULL, 0 }, 0, 0 }
+    { sizeof(struct usher_queue_row), NULL, NULL, NULL, NULL, NULL, (enum \
+    usher_queue_user_state)0, (enum usher_queue_agent_state)0, (enum usher_queue_outcome)0, 0, \
+    0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, { NULL, 0 }, (enum usher_verb)0, NULL, 0, 0, \
+    0, NULL, { NULL, 0 }, 0, 0 }
 #else
 #define USHER_QUEUE_ROW_INIT { .size = sizeof(struct usher_queue_row) }
 #endif

@@ -255,8 +255,8 @@ struct usher_room_options {
 #endif
 
 /* Settings.  A member that is not given (0 or NULL) keeps its value, or gets its default in a
- * new scope; USHER_NONE = none, never or off.  Settings read from a reply can be passed back
- * unchanged. */
+ * new scope; USHER_NONE = none, never or off; a code …_OFF = its code 0.  Settings read from a
+ * reply can be passed back unchanged. */
 struct usher_room_settings {
     size_t size; /* set by …_INIT */
     /* maximum members; USHER_NONE: no limit; 0 to 1,000,000,000; default USHER_NONE */
@@ -294,7 +294,7 @@ struct usher_room_settings {
 #endif
 
 /* Answer, written for every status.  Members that do not apply are USHER_NONE (numbers), ""
- * (texts) or 0 (tokens). */
+ * (texts) or 0 (codes, tokens). */
 struct usher_room_answer {
     size_t size; /* set by …_INIT */
     uint64_t epoch; /* of the scope; 0 = it does not exist */
@@ -305,8 +305,8 @@ struct usher_room_answer {
     bool repeated; /* cached result of an earlier command with this request id */
     bool more; /* not complete: call again */
     char message[USHER_MESSAGE_MAX]; /* one line, or "" */
-    int64_t state; /* the state, after the command */
-    int64_t member_state; /* state of the member */
+    enum usher_room_state state; /* the state, after the command */
+    enum usher_room_member_state member_state; /* state of the member */
     int64_t members; /* number of members */
     int64_t count; /* close, changes, sweep: number of changes */
     int64_t since_version; /* alive, snapshot, changes: a version */
@@ -318,25 +318,25 @@ struct usher_room_answer {
 };
 #ifdef __cplusplus
 #define USHER_ROOM_ANSWER_INIT \
-    { sizeof(struct usher_room_answer), 0, 0, 0, 0, 0, false, false, "", 0, 0, 0, 0, 0, 0, 0, 0, \
-    "", "" }
+    { sizeof(struct usher_room_answer), 0, 0, 0, 0, 0, false, false, "", (enum \
+    usher_room_state)0, (enum usher_room_member_state)0, 0, 0, 0, 0, 0, 0, "", "" }
 #else
 #define USHER_ROOM_ANSWER_INIT { .size = sizeof(struct usher_room_answer) }
 #endif
 
 /* One row of a reply.  Texts belong to the reply and live as long.  Members that do not apply
- * are USHER_NONE (numbers), NULL (texts) or 0 (tokens). */
+ * are USHER_NONE (numbers), NULL (texts) or 0 (codes, tokens). */
 struct usher_room_row {
     size_t size; /* set by …_INIT */
-    int64_t kind; /* kind of a row */
-    int64_t member_state; /* state of the member */
+    enum usher_room_row_kind kind; /* kind of a row */
+    enum usher_room_member_state member_state; /* state of the member */
     const char *name; /* name of the member, share, role or field */
     const char *owner; /* the holder */
     struct usher_text value; /* a value */
     int64_t version; /* version of the last change */
     int64_t since_ms; /* when it began */
     int64_t seen_ms; /* time of the last heartbeat */
-    int64_t verb; /* verb of the change */
+    enum usher_verb verb; /* verb of the change */
     const char *subject; /* subject of the change */
     int64_t before; /* version before the change */
     int64_t from_state; /* state before the change */
@@ -350,8 +350,9 @@ struct usher_room_row {
 };
 #ifdef __cplusplus
 #define USHER_ROOM_ROW_INIT \
-    { sizeof(struct usher_room_row), 0, 0, NULL, NULL, { NULL, 0 }, 0, 0, 0, 0, NULL, 0, 0, 0, { \
-    NULL, 0 }, 0, 0, 0, 0, 0 }
+    { sizeof(struct usher_room_row), (enum usher_room_row_kind)0, (enum \
+    usher_room_member_state)0, NULL, NULL, { NULL, 0 }, 0, 0, 0, (enum usher_verb)0, NULL, 0, 0, \
+    0, { NULL, 0 }, 0, 0, 0, 0, 0 }
 #else
 #define USHER_ROOM_ROW_INIT { .size = sizeof(struct usher_room_row) }
 #endif

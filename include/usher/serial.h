@@ -42,6 +42,7 @@ extern "C" {
 #define USHER_SERIAL_FILLS_MAX 32 /* with stamp=fill: fills that wait to be taken */
 
 enum usher_serial_check_digit {
+    USHER_SERIAL_CHECK_OFF = -1, /* in settings, where 0 is not given: NONE */
     USHER_SERIAL_CHECK_NONE = 0,
     USHER_SERIAL_CHECK_LUHN = 1,    /* ISO/IEC 7812-1 */
     USHER_SERIAL_CHECK_MOD11_2 = 2, /* ISO/IEC 7064 MOD 11-2: 0 to 9 or X */
@@ -53,6 +54,7 @@ enum usher_serial_check_digit {
 
 /* The period after which k begins again at `start`. */
 enum usher_serial_reset {
+    USHER_SERIAL_RESET_OFF = -1, /* in settings, where 0 is not given: NONE */
     USHER_SERIAL_RESET_NONE = 0,
     USHER_SERIAL_RESET_DAY = 1,
     USHER_SERIAL_RESET_MONTH = 2,
@@ -178,8 +180,8 @@ struct usher_serial_options {
 #endif
 
 /* Settings.  A member that is not given (0 or NULL) keeps its value, or gets its default in a
- * new scope; USHER_NONE = none, never or off.  Settings read from a reply can be passed back
- * unchanged. */
+ * new scope; USHER_NONE = none, never or off; a code …_OFF = its code 0.  Settings read from a
+ * reply can be passed back unchanged. */
 struct usher_serial_settings {
     size_t size; /* set by …_INIT */
     /* text before the date and number; up to 48 bytes, may be empty; "" = none */
@@ -193,9 +195,8 @@ struct usher_serial_settings {
     int64_t start; /* the first k; 1 to 2^63 - 1; default 1 */
     int64_t step; /* difference from one number to the next; 1 to 1,000,000; default 1 */
     int64_t radix; /* radix of the number; digits above 9 are capitals; 10 to 36; default 10 */
-    /* enum usher_serial_check_digit; check digit over the digits of date and number; default
-     * none */
-    int64_t check;
+    /* check digit over the digits of date and number; default none */
+    enum usher_serial_check_digit check;
     /* the last k that may be made; setmaxcur: numbers up to this count as taken; 0 to 2^63 -
      * 1; default 2^63 - 1 */
     int64_t highest;
@@ -206,20 +207,17 @@ struct usher_serial_settings {
     int64_t critical;
     /* maximum numbers that one automatic refill makes; 1 to 1,000,000,000; default 1000 */
     int64_t batch;
-    /* enum usher_serial_reset; k begins at start again with each of these periods; default
-     * none */
-    int64_t reset;
+    /* k begins at start again with each of these periods; default none */
+    enum usher_serial_reset reset;
     /* local time, minutes east of UTC; a change must not put the day back; USHER_NONE: UTC;
      * after a change of the zone the serials in stock get the date of the change (stamp);
      * -1440 to 1440; default USHER_NONE */
     int64_t zone_min;
-    /* enum usher_serial_stamp; the event that gives a serial its date; default take */
-    int64_t stamp;
-    /* enum usher_serial_mode; made ahead, or reserved one by one without gaps; default queue */
-    int64_t mode;
-    /* enum usher_serial_overflow; handling of numbers with more digits than width; default
-     * refuse */
-    int64_t overflow;
+    enum usher_serial_stamp stamp; /* the event that gives a serial its date; default take */
+    /* made ahead, or reserved one by one without gaps; default queue */
+    enum usher_serial_mode mode;
+    /* handling of numbers with more digits than width; default refuse */
+    enum usher_serial_overflow overflow;
     /* a reservation expires after this time, and its number is issued again; USHER_NONE:
      * never; default 5m */
     int64_t lease_ms;
@@ -234,14 +232,15 @@ struct usher_serial_settings {
 };
 #ifdef __cplusplus
 #define USHER_SERIAL_SETTINGS_INIT \
-    { sizeof(struct usher_serial_settings), NULL, NULL, NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, \
-    0, 0, 0, 0, 0, 0, 0 }
+    { sizeof(struct usher_serial_settings), NULL, NULL, NULL, 0, 0, 0, 0, 0, (enum \
+    usher_serial_check_digit)0, 0, 0, 0, (enum usher_serial_reset)0, 0, (enum \
+    usher_serial_stamp)0, (enum usher_serial_mode)0, (enum usher_serial_overflow)0, 0, 0, 0, 0 }
 #else
 #define USHER_SERIAL_SETTINGS_INIT { .size = sizeof(struct usher_serial_settings) }
 #endif
 
 /* Answer, written for every status.  Members that do not apply are USHER_NONE (numbers), ""
- * (texts) or 0 (tokens). */
+ * (texts) or 0 (codes, tokens). */
 struct usher_serial_answer {
     size_t size; /* set by …_INIT */
     uint64_t epoch; /* of the scope; 0 = it does not exist */
@@ -252,7 +251,7 @@ struct usher_serial_answer {
     bool repeated; /* cached result of an earlier command with this request id */
     bool more; /* not complete: call again */
     char message[USHER_MESSAGE_MAX]; /* one line, or "" */
-    int64_t why; /* reason of a refusal */
+    enum usher_serial_why why; /* reason of a refusal */
     int64_t count; /* number of changes */
     int64_t left; /* numbers that may still be made */
     int64_t made; /* show: numbers were made */
@@ -262,7 +261,7 @@ struct usher_serial_answer {
     int64_t period; /* rule, check, show: start of the period, in days since 1970 */
     uint64_t token; /* fencing token of the hold; every later hold of the scope has another one */
     int64_t until_ms; /* when it expires */
-    int64_t state; /* the state, after the command */
+    enum usher_serial_state state; /* the state, after the command */
     int64_t number_made; /* parse: the number that is printed */
     int64_t n; /* number of items */
     int64_t text_value; /* parse: the value that is printed */
@@ -279,14 +278,15 @@ struct usher_serial_answer {
 };
 #ifdef __cplusplus
 #define USHER_SERIAL_ANSWER_INIT \
-    { sizeof(struct usher_serial_answer), 0, 0, 0, 0, 0, false, false, "", 0, 0, 0, 0, 0, 0, 0, \
-    0, 0, 0, 0, 0, 0, 0, 0, "", "", "", "", "", "", 0, "" }
+    { sizeof(struct usher_serial_answer), 0, 0, 0, 0, 0, false, false, "", (enum \
+    usher_serial_why)0, 0, 0, 0, 0, 0, 0, 0, 0, 0, (enum usher_serial_state)0, 0, 0, 0, 0, "", \
+    "", "", "", "", "", 0, "" }
 #else
 #define USHER_SERIAL_ANSWER_INIT { .size = sizeof(struct usher_serial_answer) }
 #endif
 
 /* One row of a reply.  Texts belong to the reply and live as long.  Members that do not apply
- * are USHER_NONE (numbers), NULL (texts) or 0 (tokens). */
+ * are USHER_NONE (numbers), NULL (texts) or 0 (codes, tokens). */
 struct usher_serial_row {
     size_t size; /* set by …_INIT */
     const char *serial; /* a serial as printed */
@@ -295,11 +295,11 @@ struct usher_serial_row {
     int64_t at_ms; /* time of the printed date */
     uint64_t token; /* fencing token of the hold; every later hold of the scope has another one */
     int64_t until_ms; /* when it expires */
-    int64_t state; /* the state, after the command */
+    enum usher_serial_state state; /* the state, after the command */
     const char *owner; /* the holder */
     struct usher_text value; /* a value */
     int64_t version; /* version of the last change */
-    int64_t verb; /* verb of the change */
+    enum usher_verb verb; /* verb of the change */
     const char *subject; /* subject of the change */
     int64_t before; /* version before the change */
     int64_t from_state; /* state before the change */
@@ -310,8 +310,8 @@ struct usher_serial_row {
 };
 #ifdef __cplusplus
 #define USHER_SERIAL_ROW_INIT \
-    { sizeof(struct usher_serial_row), NULL, 0, 0, 0, 0, 0, 0, NULL, { NULL, 0 }, 0, 0, NULL, 0, \
-    0, 0, { NULL, 0 }, 0, 0 }
+    { sizeof(struct usher_serial_row), NULL, 0, 0, 0, 0, 0, (enum usher_serial_state)0, NULL, { \
+    NULL, 0 }, 0, (enum usher_verb)0, NULL, 0, 0, 0, { NULL, 0 }, 0, 0 }
 #else
 #define USHER_SERIAL_ROW_INIT { .size = sizeof(struct usher_serial_row) }
 #endif

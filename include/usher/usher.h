@@ -17,10 +17,10 @@
  *    memory, on success only unless stated otherwise.
  *  - The calls of a noun (usher_NOUN_VERB(): number.h, queue.h, room.h, serial.h, ids.h) have their
  *    arguments in this order: engine, scope, subject of the verb, options, answer.  In options and
- *    settings 0 or NULL = not given; USHER_NONE or "" = explicitly none, never or off.  An answer
- *    is written for every status.  Structs of the program's begin with their size (…_INIT sets it)
- *    and grow at their end, so they may be shorter than the library's.  Those without a size never
- *    grow.
+ *    settings 0 or NULL = not given; USHER_NONE or "" = explicitly none, never or off (of a code:
+ *    …_OFF).  An answer is written for every status.  Structs of the program's begin with their
+ *    size (…_INIT sets it) and grow at their end, so they may be shorter than the library's.  Those
+ *    without a size never grow.
  *  - Times are Unix milliseconds, durations milliseconds.
  *  - Names (scope, number, owner, group, peer, request id) are 1..USHER_NAME_MAX bytes of
  *    valid UTF-8 without control characters; scope names also without '{' and '}'.

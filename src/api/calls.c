@@ -106,8 +106,15 @@ give_member(const struct usher__given *to, const struct usher__member *m, const 
 {
     struct usher_value v = { m->field, 0, 0, NULL };
     struct usher_text text;
+    int code;
 
     switch (m->kind) {
+    case USHER__MEMBER_CODE:
+        memcpy(&code, at, sizeof code);
+        v.number = code != USHER__CODE_OFF ? code : 0;
+        if (code != 0)
+            give(to, &v);
+        return;
     case USHER__MEMBER_STRING:
         memcpy(&v.text, at, sizeof v.text);
         v.size = USHER_TO_NUL;
@@ -136,10 +143,10 @@ INTO give_members(const struct usher__given *to, const struct usher__member *mem
 #pragma GCC unroll 64
     for (size_t i = 0; i < n; i++) {
         const char *at = (const char *)from + members[i].offset;
-        uint64_t first;
+        uint64_t first = 0;
 
         /* Most are not set, and one that is not set begins with zeros, whatever its kind. */
-        memcpy(&first, at, sizeof first);
+        memcpy(&first, at, members[i].kind == USHER__MEMBER_CODE ? sizeof(int) : sizeof first);
         if (first != 0 || sizeof(char *) < sizeof first)
             give_member(to, &members[i], at);
     }
@@ -409,6 +416,8 @@ INTO tell_none(const struct usher__member *members, size_t n, bool all, struct u
             break;
         if (m->kind == USHER__MEMBER_CHARS)
             *to = '\0';
+        else if (m->kind == USHER__MEMBER_CODE)
+            memset(to, 0, sizeof(int));
         else
             memcpy(to, m->kind == USHER__MEMBER_NUMBER ? &none : &zero, sizeof none);
     }
@@ -434,7 +443,7 @@ INTO tell_field(const struct usher__member *members, unsigned at, const struct u
         !usher__field_applies(f, t->op, t->r, t->noun) ||
         !usher__result_get(f, (const char *)t->r, t->noun, &v))
         return;
-    if (v.text == NULL)
+    if (v.text == NULL && m->kind != USHER__MEMBER_CODE)
         memcpy((char *)a + m->offset, &v.number, sizeof v.number);
     else
         usher__answer_fill_member(m, &v, false, (char *)a + m->offset);

@@ -32,6 +32,10 @@ STRINGS = {"HOLDER", "PREFIX", "SUFFIX", "DATE"}  # BYTES that are C strings
 ROOM_OF = {"ROOM": "USHER_QUEUE_ROOM_MAX", "SERIAL": "USHER_SERIAL_TEXT_MAX + 1",
            "PREFIX": "USHER_SERIAL_AFFIX_MAX + 1", "SUFFIX": "USHER_SERIAL_AFFIX_MAX + 1",
            "DATE": "USHER_SERIAL_TEXT_MAX + 1", "CHECK_DIGIT": "2"}
+# Enums that are not usher_NOUN_FIELD.
+ENUMS = {("queue", "STATE"): "queue_user_state", ("room", "MEMBER_STATE"): "room_member_state",
+         ("room", "KIND"): "room_row_kind", ("serial", "CHECK"): "serial_check_digit"}
+OF_ALL = {"VERB": "verb", "NOUN": "noun"}  # the same for each noun
 BEGIN = "/* ---- made by src/api/gen_calls.py: do not edit"
 MADE = "    /* made by src/api/gen_calls.py */\n"
 HEAD_OPTIONS = [
@@ -119,7 +123,7 @@ class Argument:
         """For a member of a struct, where 0 is what is not given."""
         range_ = "" if self.words or self.field.type == MS or self.most == 1 else self.range()
         help_ = re.sub(r"\b0(, or not[^:]*)?: ", r"USHER_NONE\1: ", self.help)
-        told = (note, help_) if note and note.startswith("enum ") else (help_, note)
+        told = (help_, None if note and note.startswith("enum ") else note)
         default = self.default("USHER_NONE") if default else ""
         return "; ".join(t for t in (*told, range_, default) if t)
 
@@ -155,25 +159,28 @@ class Field:
     def kind(self):
         if self.is_string():
             return "STRING"
-        return {BYTES: "BYTES", TOKEN: "TOKEN"}.get(self.type, "NUMBER")
+        return {BYTES: "BYTES", TOKEN: "TOKEN", CODE: "CODE"}.get(self.type, "NUMBER")
 
-    def declared(self):
+    def declared(self, noun):
         """As a member that is given, or of a row."""
+        if self.kind() == "CODE":
+            enum = OF_ALL.get(self.name) or ENUMS.get((noun, self.name)) or f"{noun}_{self.member()}"
+            return f"enum usher_{enum} {self.member()}"
         c = {"STRING": "const char *", "BYTES": "struct usher_text ", "TOKEN": "uint64_t "}
         return c.get(self.kind(), "int64_t ") + self.member()
 
-    def told(self):
+    def told(self, noun):
         """As a member of an answer, which owns its texts."""
         if self.kind() == "STRING":
             return f"char {self.member()}[{ROOM_OF.get(self.name, 'USHER_NAME_MAX + 1')}]"
         if self.kind() == "BYTES":
             sys.exit(f"{self.name}: an answer has no bytes")
-        return self.declared()
+        return self.declared(noun)
 
-    def argument(self):
+    def argument(self, noun):
         if self.kind() == "BYTES":
             return f"const struct usher_text *{self.member()}"
-        return self.declared()
+        return self.declared(noun)
 
     def value(self):
         """As one of the values of a command."""
@@ -182,7 +189,7 @@ class Field:
             return f"usher__call_bytes({code}, {name})"
         if self.kind() == "STRING":
             return f"{{ {code}, USHER_TO_NUL, 0, {name} }}"
-        return f"{{ {code}, 0, {'(int64_t)' if self.kind() == 'TOKEN' else ''}{name}, NULL }}"
+        return f"{{ {code}, 0, {'' if self.kind() == 'NUMBER' else '(int64_t)'}{name}, NULL }}"
 
 
 class Library:
@@ -373,7 +380,7 @@ class Noun:
             if which in ("options", "answer"):
                 verbs = self.used.get((which, name), [])
                 help_ = of_verbs(help_, verbs) if 0 < len(verbs) < 5 else help_
-            lines += member(field.told() if told else field.declared(), help_)
+            lines += member(field.told(self.noun) if told else field.declared(self.noun), help_)
         for declared in self.later:
             lines += member(declared, "of a later version")
         lines.append("};")
@@ -382,12 +389,14 @@ class Noun:
         size = f"sizeof(struct usher_{self.noun}_{which})"
         zeroes = []
         for declared in [d for d, _ in head[1:]] + [
-                self.fields[n].told() if told else self.fields[n].declared()
+                self.fields[n].told(self.noun) if told else self.fields[n].declared(self.noun)
                 for n in self.lists[which]] + self.later:
             if "[" in declared:
                 zeroes.append('""')
             elif declared.startswith("struct"):
                 zeroes.append("{ NULL, 0 }")
+            elif declared.startswith("enum"):
+                zeroes.append(f"({declared.rsplit(' ', 1)[0]})0")
             else:
                 zeroes.append("NULL" if "*" in declared else
                               "false" if declared.startswith("bool") else "0")
@@ -400,7 +409,7 @@ class Noun:
     def prototype(self, call):
         noun = self.noun
         args = ["struct usher_engine *e", f"const char *{self.scope}"]
-        args += [self.fields[n].argument() for n in call.given]
+        args += [self.fields[n].argument(noun) for n in call.given]
         if call.returns == "settings":
             args.append(f"const struct usher_{noun}_settings *settings")
         args.append(f"const struct usher_{noun}_options *opt")
@@ -420,15 +429,15 @@ class Noun:
                              False)
         lines += self.struct("settings", "Settings.  A member that is not given (0 or NULL) keeps "
                              "its value, or gets its default in a new scope; USHER_NONE = none, "
-                             "never or off.  Settings read from a reply can be passed back "
+                             "never or off; a code …_OFF = its code 0.  Settings read from a reply can be passed back "
                              "unchanged.",
                              [("size_t size", "set by …_INIT")], False)
         lines += self.struct("answer", "Answer, written for every status.  Members that do not "
-                             "apply are USHER_NONE (numbers), \"\" (texts) or 0 (tokens).",
+                             "apply are USHER_NONE (numbers), \"\" (texts) or 0 (codes, tokens).",
                              HEAD_ANSWER, True)
         lines += self.struct("row", "One row of a reply.  Texts belong to the reply and live as "
                              "long.  Members that do not apply are USHER_NONE (numbers), NULL "
-                             "(texts) or 0 (tokens).",
+                             "(texts) or 0 (codes, tokens).",
                              [("size_t size", "set by …_INIT")], False)
         if "statistics" in self.lists:
             lines += self.struct("statistics", "Statistics.  A figure that does not exist is "

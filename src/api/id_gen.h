@@ -33,7 +33,7 @@ static const struct usher__member id_answer[] = {
     MEMBER(struct usher_id_answer, step, STEP, STEP, NUMBER),
     MEMBER(struct usher_id_answer, by, BY, BY, NUMBER),
     MEMBER(struct usher_id_answer, token, TOKEN, TOKEN, TOKEN),
-    MEMBER(struct usher_id_answer, why, WHY, WHY, NUMBER),
+    MEMBER(struct usher_id_answer, why, WHY, WHY, CODE),
     MEMBER(struct usher_id_answer, since_version, SINCE_VERSION, SINCE_VERSION, NUMBER),
 };
 
@@ -51,7 +51,7 @@ static const struct usher__member id_row[] = {
     MEMBER(struct usher_id_row, managed, MANAGED, MANAGED, NUMBER),
     MEMBER(struct usher_id_row, value, VALUE, VALUE, BYTES),
     MEMBER(struct usher_id_row, version, VERSION, VERSION, NUMBER),
-    MEMBER(struct usher_id_row, verb, VERB, VERB, NUMBER),
+    MEMBER(struct usher_id_row, verb, VERB, VERB, CODE),
     MEMBER(struct usher_id_row, subject, SUBJECT, SUBJECT, STRING),
     MEMBER(struct usher_id_row, before, BEFORE, BEFORE, NUMBER),
     MEMBER(struct usher_id_row, from_state, FROM_STATE, FROM_STATE, NUMBER),

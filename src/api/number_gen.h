@@ -11,7 +11,7 @@ static const struct usher__member number_options[] = {
     MEMBER(struct usher_number_options, sticky, STICKY, STICKY, STRING),
     MEMBER(struct usher_number_options, lease_ms, LEASE, LEASE, NUMBER),
     MEMBER(struct usher_number_options, rest_ms, REST, REST, NUMBER),
-    MEMBER(struct usher_number_options, state, STATE, STATE, NUMBER),
+    MEMBER(struct usher_number_options, state, STATE, STATE, CODE),
     MEMBER(struct usher_number_options, all, ALL, ALL, NUMBER),
     MEMBER(struct usher_number_options, after, AFTER, AFTER, STRING),
     MEMBER(struct usher_number_options, max, MAX, MAX, NUMBER),
@@ -22,7 +22,7 @@ static const struct usher__member number_options[] = {
 GIVE(number, options)
 
 static const struct usher__member number_settings[] = {
-    MEMBER(struct usher_number_settings, order, ORDER, ORDER, NUMBER),
+    MEMBER(struct usher_number_settings, order, ORDER, ORDER, CODE),
     MEMBER(struct usher_number_settings, lease_ms, LEASE, LEASE, NUMBER),
     MEMBER(struct usher_number_settings, rest_ms, REST, REST, NUMBER),
     MEMBER(struct usher_number_settings, daily, DAILY, DAILY, NUMBER),
@@ -39,8 +39,8 @@ static const struct usher__member number_settings[] = {
 GIVE(number, settings)
 
 static const struct usher__member number_answer[] = {
-    MEMBER(struct usher_number_answer, state, STATE, STATE, NUMBER),
-    MEMBER(struct usher_number_answer, why, WHY, WHY, NUMBER),
+    MEMBER(struct usher_number_answer, state, STATE, STATE, CODE),
+    MEMBER(struct usher_number_answer, why, WHY, WHY, CODE),
     MEMBER(struct usher_number_answer, token, TOKEN, TOKEN, TOKEN),
     MEMBER(struct usher_number_answer, until_ms, UNTIL, UNTIL, NUMBER),
     MEMBER(struct usher_number_answer, next_free_ms, NEXT_FREE, NEXT_FREE, NUMBER),
@@ -56,7 +56,7 @@ static const struct usher__member number_row[] = {
     MEMBER(struct usher_number_row, group, GROUP, GROUP, STRING),
     MEMBER(struct usher_number_row, owner, OWNER, OWNER, STRING),
     MEMBER(struct usher_number_row, node, NODE, NODE, STRING),
-    MEMBER(struct usher_number_row, state, STATE, STATE, NUMBER),
+    MEMBER(struct usher_number_row, state, STATE, STATE, CODE),
     MEMBER(struct usher_number_row, resting, RESTING, RESTING, NUMBER),
     MEMBER(struct usher_number_row, token, TOKEN, TOKEN, TOKEN),
     MEMBER(struct usher_number_row, until_ms, UNTIL, UNTIL, NUMBER),
@@ -66,7 +66,7 @@ static const struct usher__member number_row[] = {
     MEMBER(struct usher_number_row, age_ms, AGE, AGE, NUMBER),
     MEMBER(struct usher_number_row, value, VALUE, VALUE, BYTES),
     MEMBER(struct usher_number_row, version, VERSION, VERSION, NUMBER),
-    MEMBER(struct usher_number_row, verb, VERB, VERB, NUMBER),
+    MEMBER(struct usher_number_row, verb, VERB, VERB, CODE),
     MEMBER(struct usher_number_row, subject, SUBJECT, SUBJECT, STRING),
     MEMBER(struct usher_number_row, before, BEFORE, BEFORE, NUMBER),
     MEMBER(struct usher_number_row, from_state, FROM_STATE, FROM_STATE, NUMBER),

@@ -30,8 +30,8 @@ static const struct usher__member room_settings[] = {
 GIVE(room, settings)
 
 static const struct usher__member room_answer[] = {
-    MEMBER(struct usher_room_answer, state, STATE, STATE, NUMBER),
-    MEMBER(struct usher_room_answer, member_state, MEMBER_STATE, MEMBER_STATE, NUMBER),
+    MEMBER(struct usher_room_answer, state, STATE, STATE, CODE),
+    MEMBER(struct usher_room_answer, member_state, MEMBER_STATE, MEMBER_STATE, CODE),
     MEMBER(struct usher_room_answer, members, MEMBERS, MEMBERS, NUMBER),
     MEMBER(struct usher_room_answer, count, COUNT, COUNT, NUMBER),
     MEMBER(struct usher_room_answer, since_version, SINCE_VERSION, SINCE_VERSION, NUMBER),
@@ -43,15 +43,15 @@ static const struct usher__member room_answer[] = {
 };
 
 static const struct usher__member room_row[] = {
-    MEMBER(struct usher_room_row, kind, KIND, KIND, NUMBER),
-    MEMBER(struct usher_room_row, member_state, MEMBER_STATE, MEMBER_STATE, NUMBER),
+    MEMBER(struct usher_room_row, kind, KIND, KIND, CODE),
+    MEMBER(struct usher_room_row, member_state, MEMBER_STATE, MEMBER_STATE, CODE),
     MEMBER(struct usher_room_row, name, NAME, NAME, STRING),
     MEMBER(struct usher_room_row, owner, OWNER, OWNER, STRING),
     MEMBER(struct usher_room_row, value, VALUE, VALUE, BYTES),
     MEMBER(struct usher_room_row, version, VERSION, VERSION, NUMBER),
     MEMBER(struct usher_room_row, since_ms, SINCE, SINCE, NUMBER),
     MEMBER(struct usher_room_row, seen_ms, SEEN, SEEN, NUMBER),
-    MEMBER(struct usher_room_row, verb, VERB, VERB, NUMBER),
+    MEMBER(struct usher_room_row, verb, VERB, VERB, CODE),
     MEMBER(struct usher_room_row, subject, SUBJECT, SUBJECT, STRING),
     MEMBER(struct usher_room_row, before, BEFORE, BEFORE, NUMBER),
     MEMBER(struct usher_room_row, from_state, FROM_STATE, FROM_STATE, NUMBER),

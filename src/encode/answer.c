@@ -16,8 +16,15 @@ void usher__answer_fill_member(const struct usher__member *m, const struct usher
     const char *string = v != NULL ? v->text : NULL;
     struct usher_text text = { string, v != NULL ? (size_t)v->size : 0 };
     int64_t number = v != NULL ? v->number : settings ? 0 : USHER_NONE;
+    int code;
 
     switch (m->kind) {
+    case USHER__MEMBER_CODE:
+        code = v != NULL ? (int)number : 0;
+        if (settings && v != NULL && code == 0)
+            code = USHER__CODE_OFF;
+        memcpy(to, &code, sizeof code);
+        break;
     case USHER__MEMBER_NUMBER:
         if (settings && v != NULL && number == 0)
             number = USHER_NONE;

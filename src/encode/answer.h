@@ -12,6 +12,7 @@
 enum usher__member_kind {
     USHER__MEMBER_NUMBER, /* int64_t */
     USHER__MEMBER_TOKEN,  /* uint64_t */
+    USHER__MEMBER_CODE,   /* an enum, as wide as an int; 0: none */
     USHER__MEMBER_STRING, /* const char * */
     USHER__MEMBER_CHARS,  /* char [] */
     USHER__MEMBER_BYTES   /* struct usher_text */
@@ -66,6 +67,9 @@ void usher__answer_fill(const struct usher_operation *op, const struct usher_res
 /* Write the head of an answer, and clear all other members. */
 void usher__answer_fill_head(const struct usher__shape *shape, struct usher__answer *answer,
                              const struct usher_reply *reply);
+
+/* A code of settings that is not given is 0, so code 0 is this one. */
+#define USHER__CODE_OFF (-1)
 
 /* Write @v, or NULL, to the member @m at @to.  In settings 0 is not given. */
 void usher__answer_fill_member(const struct usher__member *m, const struct usher_value *v,

@@ -806,7 +806,7 @@ static void assert_seated(const struct usher_queue_row *row, const char *room)
     assert_int_equal(row->agent_state, USHER_QUEUE_AGENT_BUSY);
     assert_int_equal(row->priority, 7);
     assert_int_equal(row->since_ms, MORNING);
-    assert_int_equal(row->outcome, USHER_NONE);
+    assert_int_equal(row->outcome, USHER_QUEUE_OUTCOME_NONE);
     assert_true(row->token != 0 && row->version != 0);
 }
 

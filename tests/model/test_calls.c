@@ -15,6 +15,8 @@
  */
 #include "lib/test.h"
 
+#include <limits.h>
+
 #include "api/calls.h"
 #include "core/verbs.h"
 #include "lib/stores.h"
@@ -115,7 +117,9 @@ static void tell(const struct usher_operation *c, struct told *t)
         } else if ((c->given & arg->given) != 0) {
             memcpy(&number, at, sizeof number);
             add(t, arg->code, NULL, number);
-            if (number == USHER_NONE)
+            if (number == USHER_NONE ||
+                (usher_about_field(arg->code)->type == USHER_TYPE_CODE &&
+                 (number == USHER__CODE_OFF || number < INT_MIN || number > INT_MAX)))
                 t->sayable = false;
         }
         if (t->n > 0 && t->values[t->n - 1].number == 0 &&
@@ -167,13 +171,17 @@ static void *filled(const struct usher__shape *shape, const struct told *t, uint
         const struct usher_value *v = value_in(t, m->field);
         bool there = false;
         int64_t number;
+        int code;
 
         for (size_t k = 0; but != NULL && k < but->n; k++)
             there = there || but->members[k].field == m->field;
         if (v == NULL || there || is_given(verb, m->field))
             continue;
         number = v->number == 0 ? USHER_NONE : v->number;
-        if (m->kind == USHER__MEMBER_STRING)
+        code = v->number == 0 ? USHER__CODE_OFF : (int)v->number;
+        if (m->kind == USHER__MEMBER_CODE)
+            memcpy(p + m->offset, &code, sizeof code);
+        else if (m->kind == USHER__MEMBER_STRING)
             memcpy(p + m->offset, &v->text, sizeof v->text);
         else if (m->kind == USHER__MEMBER_BYTES)
             memcpy(p + m->offset, &t->texts[v - t->values], sizeof *t->texts);
@@ -500,6 +508,7 @@ TEST(each_option_is_taken_or_refused)
             struct told none = { .n = 0 };
             struct usher_reply *reply = NULL;
             int64_t number = 1;
+            int code = 1;
             bool known = takes(verb, m->field) && !is_given(verb, m->field);
             enum usher_status status;
 
@@ -507,6 +516,8 @@ TEST(each_option_is_taken_or_refused)
                 memcpy(opt + m->offset, &string, sizeof string);
             else if (m->kind == USHER__MEMBER_BYTES)
                 memcpy(opt + m->offset, &one, sizeof one);
+            else if (m->kind == USHER__MEMBER_CODE)
+                memcpy(opt + m->offset, &code, sizeof code);
             else
                 memcpy(opt + m->offset, &number, sizeof number);
             status = give(e, &none, verb, "s", NULL, opt, NULL, &reply);
@@ -625,7 +636,19 @@ TEST(settings_come_back_as_they_can_be_given)
     assert_true(usher_serial_settings_of(reply, &rule));
     assert_string_equal(rule.prefix, "");
     assert_int_equal(rule.width, 3);
+    /* a code of 0 comes back as one that is given */
+    assert_int_equal(rule.check, USHER_SERIAL_CHECK_OFF);
+    assert_int_equal(rule.reset, USHER_SERIAL_RESET_OFF);
+    assert_int_equal(rule.mode, USHER_SERIAL_MODE_QUEUE);
     usher_reply_done(reply);
+    rule.check = USHER_SERIAL_CHECK_LUHN;
+    assert_int_equal(usher_serial_rule(e, "r", &rule, NULL, NULL), USHER_OK);
+    rule.check = (enum usher_serial_check_digit)0;
+    assert_int_equal(usher_serial_rule(e, "r", &rule, NULL, NULL), USHER_SAME);
+    rule.check = USHER_SERIAL_CHECK_OFF;
+    assert_int_equal(usher_serial_rule(e, "r", &rule, NULL, NULL), USHER_OK);
+    rule.check = (enum usher_serial_check_digit) - 2;
+    assert_int_equal(usher_serial_rule(e, "r", &rule, NULL, NULL), USHER_INVALID);
     usher_close(e);
 }
 

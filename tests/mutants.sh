@@ -858,7 +858,7 @@ mutant 'Sentinels: a silent master has all of the time' backends/redis/handshake
 mutant 'status: a server that does not answer is left out' backends/redis/status.c \
     's/^    node->why = text(usher__redis_conn_message(r->conn));/    return;/' \
     tests/fault/test_redis_status 'all_masters*'
-mutant 'status: a replica is never behind' backends/redis/info.c 's/? of_master - has : -1;/? 0 * of_master : -1;/' \
+mutant 'status: a replica is never behind' backends/redis/info.c 's/? of_master - has : USHER_NONE;/? 0 * of_master : USHER_NONE;/' \
     tests/fault/test_redis_status 'a_master*'
 mutant 'status: what failed is not counted' src/engine/engine.c \
     's/^        atomic_fetch_add_explicit(&e->unavailable, 1/        atomic_fetch_add_explicit(\&e->unavailable, 0/' \

@@ -170,7 +170,7 @@ bool usher__redis_replica(const struct redisReply *info, unsigned i, struct ushe
     if (!node->answers)
         node->why = state;
     /* -1: it has not requested data yet */
-    node->lag_bytes = has >= 0 && of_master >= has && node->answers ? of_master - has : -1;
-    node->lag_ms = behind >= 0 && node->answers ? behind * 1000 : -1;
+    node->lag_bytes = has >= 0 && of_master >= has && node->answers ? of_master - has : USHER_NONE;
+    node->lag_ms = behind >= 0 && node->answers ? behind * 1000 : USHER_NONE;
     return true;
 }

@@ -30,9 +30,7 @@ static struct usher_node nothing(void)
 
     memset(&node, 0, sizeof node);
     node.size = sizeof node;
-    node.slots = node.replicas = -1;
-    node.lag_bytes = node.lag_ms = -1;
-    node.ahead_ms = USHER_NODE_NO_CLOCK;
+    node.slots = node.replicas = node.lag_bytes = node.lag_ms = node.ahead_ms = USHER_NONE;
     node.address.data = node.id.data = node.software.data = "";
     node.policy.data = node.master.data = node.why.data = "";
     return node;
@@ -110,7 +108,7 @@ static void read_answers(struct usher_node *node, struct redisReply *const repli
         char digits[13];
 
         node->role = USHER_NODE_MASTER;
-        node->replicas = replicas >= 0 && replicas < INT32_MAX ? (int32_t)replicas : -1;
+        node->replicas = replicas >= 0 && replicas < INT32_MAX ? replicas : USHER_NONE;
         (void)snprintf(digits, sizeof digits, "%.*s", replid.size < 12 ? (int)replid.size : 12,
                        replid.data);
         node->identity = strtoull(digits, NULL, 16);
@@ -216,7 +214,7 @@ static enum usher_status tell_of(struct usher__redis_store *s, struct telling *t
         (void)pthread_mutex_unlock(&s->lock);
         node.address = text(address);
         node.id = text(id);
-        node.slots = slots;
+        node.slots = slots >= 0 ? slots : USHER_NONE;
         if (known)
             tell(t, r, &node, until_ms);
         else

@@ -26,7 +26,6 @@ extern "C" {
 #endif
 
 #define USHER_TO_NUL (-1)     /* a size: up to the NUL */
-#define USHER_NONE INT64_MIN  /* a number that the answer does not have */
 #define USHER_ANSWER SIZE_MAX /* instead of a row: the answer itself */
 
 /* One argument, or one field of an answer.  Never grows. */

@@ -103,9 +103,9 @@ struct usher_ids_options {
     int64_t step;       /* ids of the first segment; 0 = the dispenser's (a manager: 512) */
     int64_t step_max;   /* largest step; 0 = USHER_ID_STEP_MAX */
     int64_t life_ms;    /* the step is doubled if a segment lasts less, halved if twice as long;
-                         * 0 = 1000; < 0: the step is fixed */
+                         * 0 = 1000; USHER_NONE: the step is fixed */
     int64_t share;      /* fetch the next segment when this percentage is left, 1 to 99; 0 = 50;
-                         * < 0: only when nothing is left */
+                         * USHER_NONE: only when nothing is left */
     int64_t chunk;      /* ids of one sub-range; 0 = 256 */
     int64_t timeout_ms; /* deadline of each call; 0 = USHER_TIMEOUT_DEFAULT */
     bool background;    /* another thread calls usher_ids_refill() all the time */
@@ -171,7 +171,7 @@ struct usher_ids_statistics {
                           * bucket (a power of two); 64 if all were that fast */
     int64_t step;        /* of the next segment */
     int64_t left;        /* ids at hand */
-    int64_t segment_ms;  /* life of the last segment; -1: the first is in use */
+    int64_t segment_ms;  /* life of the last segment; USHER_NONE: the first is in use */
     double rate;         /* ids a second of that segment */
 };
 

@@ -187,7 +187,7 @@ USHER_API enum usher_status usher_room_digest(struct usher_engine *e, const char
  * @created_ms = name and created_ms of its answer (usher_room_answer_of(); @created_ms 0: that of
  * @after, which must still be open: else USHER_MISSING).  A room that stays open is on exactly one
  * page, a room that is closed or whose linger is over on none; so a page may have fewer than @max
- * rows although there are more.  @now_ms < 0: the engine's clock.  64 commands in one batch, then
+ * rows although there are more.  @now_ms 0: the engine's clock.  64 commands in one batch, then
  * one for each room.
  *
  * *@ret_reply is the caller's, NULL if the call itself failed.  USHER_OK, USHER_MISSING,
@@ -203,7 +203,7 @@ USHER_API enum usher_status usher_room_list(struct usher_engine *e, const char *
  * as usher_room_sweep() does.  Each room is due once in @every_ms (0 = a minute) and handed out to
  * one worker.  It is @worker's until the worker's next call, which means that it is done, or until
  * @lease_ms (0 = 30 s) are over; then the next worker gets it.  A worker that restarts takes a new
- * name.  @now_ms < 0: the store's time.  64 commands, and one for each room.
+ * name.  @now_ms 0: the store's time.  64 commands, and one for each room.
  *
  * Reply and statuses as with usher_room_list(); with USHER_UNAVAILABLE the rows are handed out,
  * too.

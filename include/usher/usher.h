@@ -51,6 +51,7 @@ extern "C" {
 #define USHER_VERSION "0.1.0"
 #define USHER_VERSION_NUMBER 0x000100 /* major, minor, patch: 8 bits each */
 
+#define USHER_NONE INT64_MIN                      /* a number that is none or unknown */
 #define USHER_NAME_MAX 255                        /* bytes of a name, without the closing NUL */
 #define USHER_VALUE_MAX 65536                     /* bytes of a value */
 #define USHER_FIELDS_MAX 32                       /* fields in one text of a command */
@@ -436,7 +437,7 @@ struct usher_notice {
     struct usher_text subject; /* see usher_notice_subject(); empty for `set` */
     uint8_t from, to;          /* states of the subject before and after; 0 for `set` */
     uint64_t token;
-    int64_t until_ms;
+    int64_t until_ms; /* USHER_NONE: none */
     /* The holder of the subject: of a hold that the change ended, the one that had it; of a user of
      * a queue, the agent that it is or was with. */
     struct usher_text owner;
@@ -454,7 +455,8 @@ struct usher_notice {
      * 0 in notices that watchers receive. */
     int64_t wait_ms;
     /* After this change nothing in the scope expires before this time; or USHER_NEVER.
-     * 0 = unknown, as in notices read from a log. */
+     * USHER_NONE: unknown, as in notices read from a log.  In a notice from a store 0 is
+     * USHER_NONE, here and in until_ms. */
     int64_t due_ms;
 };
 
@@ -595,20 +597,18 @@ enum usher_node_role {
 USHER_API const char *usher_durability_word(enum usher_durability durability);
 USHER_API const char *usher_node_role_word(enum usher_node_role role);
 
-#define USHER_NODE_NO_CLOCK INT64_MIN
-
-/* One server or file of a store. */
+/* One server or file of a store.  A number that is unknown or does not apply is USHER_NONE. */
 struct usher_node {
     size_t size; /* of this struct in the library in use: it may grow at its end */
     enum usher_node_role role;
     enum usher_durability durability;
     bool answers;      /* it responded */
     bool evicts;       /* it may evict keys when memory is full (maxmemory-policy allkeys-*) */
-    int32_t slots;     /* hash slots of a cluster master, of 16384; else -1 */
-    int32_t replicas;  /* connected replicas; -1 = unknown */
-    int64_t lag_bytes; /* replication lag of a replica, bytes; -1 = unknown */
-    int64_t lag_ms;    /* time since the replica's last acknowledgement, 1 s steps; -1 = unknown */
-    int64_t ahead_ms;  /* its clock minus this machine's, ms; USHER_NODE_NO_CLOCK = unknown */
+    int64_t slots;     /* hash slots of a cluster master, of 16384 */
+    int64_t replicas;  /* connected replicas */
+    int64_t lag_bytes; /* replication lag of a replica, bytes */
+    int64_t lag_ms;    /* time since the replica's last acknowledgement, 1 s steps */
+    int64_t ahead_ms;  /* its clock minus this machine's, ms */
     uint64_t identity; /* as scopes keep it (store/store.h); 0 = none, or unknown */
     /* "" = unknown.  All texts live until the callback returns. */
     struct usher_text address;  /* HOST:PORT, or a path */

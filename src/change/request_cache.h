@@ -39,4 +39,14 @@ void usher__notice_pack(struct usher__packer *p, const struct usher_notice *n);
 /* Return false if it is invalid; @notice may then be written in part. */
 bool usher__notice_unpack(struct usher_unpacker *u, struct usher_notice *notice);
 
+/* Make @notice, of a store or a log, one for programs: a time that is 0 becomes USHER_NONE. */
+static inline void usher__notice_publish(struct usher_notice *notice)
+{
+    notice->wait_ms = 0;
+    if (notice->until_ms == 0)
+        notice->until_ms = USHER_NONE;
+    if (notice->due_ms == 0)
+        notice->due_ms = USHER_NONE;
+}
+
 #endif

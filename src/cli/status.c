@@ -60,7 +60,7 @@ static void object(struct json *j, const struct usher_node *n)
     key_int(j, "replicas", n->replicas);
     key_int(j, "lag_bytes", n->lag_bytes);
     key_int(j, "lag", n->lag_ms);
-    if (n->ahead_ms != USHER_NODE_NO_CLOCK)
+    if (n->ahead_ms != USHER_NONE)
         usher__json_int(j, "ahead", n->ahead_ms);
     if (n->own_clocks)
         usher__json_bool(j, "own_clocks", true);
@@ -91,9 +91,9 @@ static void line(const struct usher_node *n)
     word(" of ", &n->master);
     word(", ", &n->software);
     if (n->slots >= 0)
-        printf(", %" PRId32 " slots", n->slots);
+        printf(", %" PRId64 " slots", n->slots);
     if (n->replicas >= 0)
-        printf(", %" PRId32 " replica%s", n->replicas, n->replicas == 1 ? "" : "s");
+        printf(", %" PRId64 " replica%s", n->replicas, n->replicas == 1 ? "" : "s");
     if (n->lag_bytes >= 0)
         printf(", %" PRId64 " bytes behind", n->lag_bytes);
     if (n->lag_ms >= 0)
@@ -107,7 +107,7 @@ static void line(const struct usher_node *n)
         fputs(", no identity: losses are not detected", stdout);
     if (n->identity != 0)
         printf(", identity %012" PRIx64, n->identity);
-    if (n->ahead_ms != USHER_NODE_NO_CLOCK && (n->ahead_ms >= 1000 || n->ahead_ms <= -1000))
+    if (n->ahead_ms != USHER_NONE && (n->ahead_ms >= 1000 || n->ahead_ms <= -1000))
         printf(", its clock is %" PRId64 " ms %s ours",
                n->ahead_ms < 0 ? -n->ahead_ms : n->ahead_ms,
                n->ahead_ms < 0 ? "behind" : "ahead of");
@@ -133,10 +133,9 @@ static void silent(struct shown *s, const char *address, size_t size, bool is_fi
                    const char *message)
 {
     char plain[ADDRESS_MAX];
-    struct usher_node n = { .size = sizeof n, .slots = -1, .replicas = -1 };
+    struct usher_node n = { .size = sizeof n, .slots = USHER_NONE, .replicas = USHER_NONE };
 
-    n.lag_bytes = n.lag_ms = -1;
-    n.ahead_ms = USHER_NODE_NO_CLOCK;
+    n.lag_bytes = n.lag_ms = n.ahead_ms = USHER_NONE;
     n.role = is_file ? USHER_NODE_ITSELF : USHER_NODE_UNKNOWN;
     if (usher_url_unescape(address, size, plain, sizeof plain) == USHER_OK) {
         n.address.data = plain;

@@ -90,7 +90,7 @@ static void notice_plain(const struct usher_notice *n)
         fputs(" owner=", stdout);
         usher__plain_text(stdout, n->owner.data, n->owner.size);
     }
-    if (n->until_ms != 0 && n->mark == 0) /* with a mark it is the heartbeat of a member */
+    if (n->until_ms != USHER_NONE && n->mark == 0) /* with a mark it is the heartbeat of a member */
         printf(" until=%s", usher__time_text(text, n->until_ms));
     f = usher__fields(&n->data);
     while (n->data.size > 1 && usher_fields_next(&f, &name, &value, &version)) {

@@ -98,9 +98,8 @@ enum usher__key_when {
 
 /* The value of a key if the field has none. */
 enum usher__key_none {
-    USHER__NONE_NULL, /* 0, "" or null by its type */
+    USHER__NONE_NULL, /* 0; of a time or a text null */
     USHER__NONE_NIL,
-    USHER__NONE_MINUS_1,
     USHER__NONE_NO_TEXT, /* "" */
     USHER__NONE_LEFT_OUT
 };

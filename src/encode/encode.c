@@ -215,7 +215,7 @@ static void notice(struct usher__writer *w, const struct usher_notice *n, bool w
         key(w, "token");
         w->form->token(w, n->token);
     }
-    if (copied == NULL && n->until_ms != 0) {
+    if (copied == NULL && n->until_ms != USHER_NONE) {
         key(w, "until");
         int_put(w, n->until_ms);
     }
@@ -350,8 +350,6 @@ static void none_put(struct usher__writer *w, uint8_t none)
 {
     if (none == USHER__NONE_NIL)
         nil_put(w);
-    else if (none == USHER__NONE_MINUS_1)
-        int_put(w, -1);
     else
         word_put(w, "");
 }
@@ -389,6 +387,8 @@ static void value_put(struct usher__writer *w, const struct answer *a, const str
         code_put(w, a, k->field, number);
     else if (type == USHER_TYPE_BOOL)
         w->form->constant(w, number != 0 ? TRUE_VALUE : FALSE_VALUE);
+    else if (v == NULL && type == USHER_TYPE_TIME)
+        nil_put(w);
     else
         int_put(w, number);
 }

@@ -8,6 +8,7 @@
 
 #include "core/pack.h"
 #include "core/text.h"
+#include "change/request_cache.h"
 #include "change/thread.h"
 
 #define FORM 1
@@ -84,8 +85,10 @@ enum usher_status usher_event_unpack(const unsigned char *bytes, size_t size, ui
 
     usher__message_clear();
     memset(ret_notice, 0, sizeof *ret_notice);
-    if (size != 0 && unpack(&u, ret_kind, ret_notice))
+    if (size != 0 && unpack(&u, ret_kind, ret_notice)) {
+        usher__notice_publish(ret_notice);
         return USHER_OK;
+    }
     usher__message_set("event unpack: malformed event");
     return USHER_INVALID;
 }

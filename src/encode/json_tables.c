@@ -99,6 +99,8 @@ static char type_of(const struct usher__key *k)
         return 'c';
     case USHER_TYPE_BOOL:
         return 'b';
+    case USHER_TYPE_TIME:
+        return 'i';
     default:
         return 'n';
     }
@@ -251,7 +253,6 @@ void usher__json_lua(struct usher__out *o, const struct usher__noun *noun)
     usher__print_int(o, "SUBJECT_", "SERIAL", USHER_SUBJECT_SERIAL);
     usher__print_int(o, "NONE_", "LEFT_OUT", USHER__NONE_LEFT_OUT);
     usher__print_int(o, "NONE_", "NIL", USHER__NONE_NIL);
-    usher__print_int(o, "NONE_", "MINUS_1", USHER__NONE_MINUS_1);
     {
         static const struct {
             const char *word;

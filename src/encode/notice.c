@@ -29,6 +29,7 @@ enum usher_status usher_notice_read(enum usher_noun noun, const struct usher_tex
     ret_notice->noun = noun;
     ret_notice->scope = *scope;
     ret_notice->epoch = epoch;
+    usher__notice_publish(ret_notice);
     return USHER_OK;
 }
 

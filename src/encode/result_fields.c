@@ -162,7 +162,7 @@ void usher__result_put_notice(usher__put *put, void *to, const struct usher_noti
     usher__put_number(put, to, USHER_FIELD_TO_STATE, n->to);
     if (n->token != 0)
         usher__put_number(put, to, USHER_FIELD_TOKEN, (int64_t)n->token);
-    if (n->until_ms != 0)
+    if (n->until_ms != USHER_NONE)
         usher__put_number(put, to, USHER_FIELD_UNTIL, n->until_ms);
     usher__put_text(put, to, USHER_FIELD_DATA, n->data.data, n->data.size);
     usher__put_number(put, to, USHER_FIELD_TIME, n->now_ms);

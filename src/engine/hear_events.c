@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/text.h"
+#include "change/request_cache.h"
 #include "change/memory.h"
 #include "engine/hear_parts.h"
 
@@ -62,7 +63,7 @@ bool usher__heard_append(struct usher__heard *h, const struct usher_notice *n)
         return false;
     at = t->text;
     t->notice = *n;
-    t->notice.wait_ms = 0;
+    usher__notice_publish(&t->notice);
     copy_text(&t->notice.scope, &at);
     copy_text(&t->notice.subject, &at);
     copy_text(&t->notice.owner, &at);
@@ -93,6 +94,7 @@ bool usher__heard_append_gap(struct usher__heard *h, const struct usher_notice *
     h->spare = NULL;
     at = t->text;
     t->notice = *gap;
+    usher__notice_publish(&t->notice);
     t->notice.subject = t->notice.owner = t->notice.data = none;
     USHER_ASSERT(gap->scope.size <= USHER_NAME_MAX);
     copy_text(&t->notice.scope, &at);

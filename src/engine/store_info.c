@@ -30,9 +30,7 @@ void usher__node_init(struct usher_node *node, const char *name, unsigned caps)
     node->answers = true;
     if ((caps & USHER_CAP_DURABLE) == 0)
         node->durability = USHER_DURABILITY_NONE;
-    node->slots = node->replicas = -1;
-    node->lag_bytes = node->lag_ms = -1;
-    node->ahead_ms = USHER_NODE_NO_CLOCK;
+    node->slots = node->replicas = node->lag_bytes = node->lag_ms = node->ahead_ms = USHER_NONE;
     node->software.data = name;
     node->software.size = strlen(name);
     node->address.data = node->id.data = node->policy.data = "";

@@ -204,7 +204,7 @@ static void keep(struct usher__watches *w, const struct usher_notice *n)
     q->next = NULL;
     q->size = size;
     q->notice = *n;
-    q->notice.wait_ms = 0;
+    usher__notice_publish(&q->notice);
     at = usher__text_copy(&q->notice.scope, &n->scope, q->text);
     at = usher__text_copy(&q->notice.subject, &n->subject, at);
     at = usher__text_copy(&q->notice.owner, &n->owner, at);

@@ -552,13 +552,15 @@ static const char *options_take(struct inner *p, const struct usher_ids_options 
                "version does not know";
     if (o.step < 0 || o.step > USHER_ID_N_MAX || o.step_max < 0 || o.step_max > USHER_ID_N_MAX)
         return "options.step or step_max is out of range";
-    if (o.share > 99 || o.chunk < 0 || o.chunk > USHER_ID_N_MAX || o.life_ms > USHER_SPAN_MAX ||
+    if ((o.share != USHER_NONE && (o.share < 0 || o.share > 99)) || o.chunk < 0 ||
+        o.chunk > USHER_ID_N_MAX ||
+        (o.life_ms != USHER_NONE && (o.life_ms < 0 || o.life_ms > USHER_SPAN_MAX)) ||
         o.timeout_ms < 0 || o.timeout_ms > USHER_SPAN_MAX / 1000)
         return "options.share, chunk, life_ms or timeout_ms is out of range";
     p->step = o.step;
     p->step_max = o.step_max != 0 ? o.step_max : USHER_ID_STEP_MAX;
     p->life_ms = o.life_ms != 0 ? o.life_ms : LIFE_MS;
-    p->share = o.share < 0 ? 0 : o.share == 0 ? SHARE : (unsigned)o.share;
+    p->share = o.share == USHER_NONE ? 0 : o.share == 0 ? SHARE : (unsigned)o.share;
     p->chunk = o.chunk != 0 ? (uint64_t)o.chunk : CHUNK;
     p->timeout_ms = o.timeout_ms != 0 ? o.timeout_ms : USHER_TIMEOUT_DEFAULT;
     p->background = o.background;
@@ -596,7 +598,7 @@ static enum usher_status ids_new(const struct usher_ids_options *opt, struct ush
     p->size = size;
     p->wiped = wiped;
     p->pid = getpid();
-    p->segment_ms = -1;
+    p->segment_ms = USHER_NONE;
     fault = options_take(p, opt);
     if (fault != NULL || locks_init(p) != USHER_OK) {
         (void)munmap(ids, size);

@@ -24,5 +24,6 @@ bool usher_room_presence(const struct usher_notice *notice, size_t *at,
     ret_notice->noun = USHER_ROOM;
     ret_notice->scope = notice->scope;
     ret_notice->epoch = notice->epoch;
+    usher__notice_publish(ret_notice);
     return true;
 }

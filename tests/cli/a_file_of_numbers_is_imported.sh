@@ -17,7 +17,7 @@ for store in $STORES; do
 {"status":"ok","epoch":"E","version":5,"due":null,"added":5,"same":1,"bad":2}
 {"status":"ok","epoch":"E","version":10,"due":null,"added":0,"same":6,"bad":2}
 {"status":"same","epoch":"E","version":10,"due":null,"added":0,"same":6,"bad":2}
-{"status":"ok","epoch":"E","version":10,"due":null,"numbers":[{"number":"\"102\"","state":"idle+up","group":"A","owner":null,"token":"0","until":0,"calls_today":0,"used":0,"resting":false,"capped":false,"age":0,"node":null},{"number":"+49 30 1","state":"idle+up","group":"A","owner":null,"token":"0","until":0,"calls_today":0,"used":0,"resting":false,"capped":false,"age":0,"node":null},{"number":"100","state":"idle+up","group":"A","owner":null,"token":"0","until":0,"calls_today":0,"used":0,"resting":false,"capped":false,"age":0,"node":null},{"number":"101","state":"idle+up","group":"A","owner":null,"token":"0","until":0,"calls_today":0,"used":0,"resting":false,"capped":false,"age":0,"node":null},{"number":"last","state":"idle+up","group":"A","owner":null,"token":"0","until":0,"calls_today":0,"used":0,"resting":false,"capped":false,"age":0,"node":null}],"next":null}
+{"status":"ok","epoch":"E","version":10,"due":null,"numbers":[{"number":"\"102\"","state":"idle+up","group":"A","owner":null,"token":"0","until":null,"calls_today":0,"used":null,"resting":false,"capped":false,"age":0,"node":null},{"number":"+49 30 1","state":"idle+up","group":"A","owner":null,"token":"0","until":null,"calls_today":0,"used":null,"resting":false,"capped":false,"age":0,"node":null},{"number":"100","state":"idle+up","group":"A","owner":null,"token":"0","until":null,"calls_today":0,"used":null,"resting":false,"capped":false,"age":0,"node":null},{"number":"101","state":"idle+up","group":"A","owner":null,"token":"0","until":null,"calls_today":0,"used":null,"resting":false,"capped":false,"age":0,"node":null},{"number":"last","state":"idle+up","group":"A","owner":null,"token":"0","until":null,"calls_today":0,"used":null,"resting":false,"capped":false,"age":0,"node":null}],"next":null}
 ! usher: numbers:7: contains invalid UTF-8 or a control character
 ! usher: numbers:8: is longer than 255 bytes
 ! usher: numbers:7: contains invalid UTF-8 or a control character
@@ -76,7 +76,7 @@ printf '\357\273\277100\r\n\r\n  200\r\n100' >windows
 printf 'number import p windows now=1\nnumber show p 100 now=1\n' >in
 expect 0 "$USHER" -s memory: shell <<'EOF'
 {"status":"ok","epoch":"E","version":2,"due":null,"added":2,"same":1,"bad":0}
-{"status":"ok","epoch":"E","version":2,"due":null,"number":"100","state":"idle+down","group":null,"owner":null,"token":"0","until":0,"calls_today":0,"used":0,"resting":false,"capped":false,"age":0,"node":null}
+{"status":"ok","epoch":"E","version":2,"due":null,"number":"100","state":"idle+down","group":null,"owner":null,"token":"0","until":null,"calls_today":0,"used":null,"resting":false,"capped":false,"age":0,"node":null}
 EOF
 : >in
 

@@ -10,11 +10,11 @@ cat >wanted_talk <<'EOF'
 > room open r now=1000
 {"status":"same","epoch":"E","version":1,"due":61000,"now":1000,"state":"open","capacity":2,"linger":60000,"ttl":0,"away":0,"grace":0,"log":256,"requests":10000,"presence":0,"push":0}
 > room join r ann mic=on "name=Ann B" now=1001
-{"status":"ok","epoch":"E","version":2,"due":61000,"now":1001,"member":"ann","members":1,"state":"here","until":0}
+{"status":"ok","epoch":"E","version":2,"due":61000,"now":1001,"member":"ann","members":1,"state":"here","until":null}
 > room join r bob now=1002
-{"status":"ok","epoch":"E","version":3,"due":61000,"now":1002,"member":"bob","members":2,"state":"here","until":0}
+{"status":"ok","epoch":"E","version":3,"due":61000,"now":1002,"member":"bob","members":2,"state":"here","until":null}
 > room join r cid now=1002
-{"status":"full","epoch":"E","version":3,"due":61000,"now":1002,"member":"cid","members":2,"state":"absent","until":0,"message":"the room is full"}
+{"status":"full","epoch":"E","version":3,"due":61000,"now":1002,"member":"cid","members":2,"state":"absent","until":null,"message":"the room is full"}
 > room set r topic 'a "b"' now=1003
 {"status":"ok","epoch":"E","version":4,"due":61000,"now":1003,"value":"a \"b\""}
 > room set r topic new if=other now=1003
@@ -46,11 +46,11 @@ cat >wanted_talk <<'EOF'
 > room snapshot r max=1 now=1005
 {"status":"ok","epoch":"E","version":10,"due":61000,"now":1005,"fields":{"a":"1","b":"2"},"members":[{"member":"ann","state":"here","since":1001,"fields":{"mic":"off","name":"Ann B"}}],"roles":{"speaker":"ann"},"shares":[{"share":"screen","member":"ann","fields":{"kind":"window"}}],"next":2,"all":{"mic":"off"},"state":"open","mark":1624481953698463}
 > room alive r ann now=1010
-{"status":"ok","epoch":"E","version":10,"due":61000,"now":1010,"member":"ann","members":2,"state":"here","until":0,"told":10,"mark":1624481953698463}
+{"status":"ok","epoch":"E","version":10,"due":61000,"now":1010,"member":"ann","members":2,"state":"here","until":null,"told":10,"mark":1624481953698463}
 > room leave r ann now=1011
-{"status":"ok","epoch":"E","version":11,"due":61000,"now":1011,"member":"ann","members":1,"state":"absent","until":0}
+{"status":"ok","epoch":"E","version":11,"due":61000,"now":1011,"member":"ann","members":1,"state":"absent","until":null}
 > room leave r ann now=1011
-{"status":"same","epoch":"E","version":11,"due":61000,"now":1011,"member":"ann","members":1,"state":"absent","until":0}
+{"status":"same","epoch":"E","version":11,"due":61000,"now":1011,"member":"ann","members":1,"state":"absent","until":null}
 > room role r speaker '' now=1011
 {"status":"same","epoch":"E","version":11,"due":61000,"now":1011,"holder":null}
 > room unshare r screen now=1011
@@ -66,7 +66,7 @@ cat >wanted_talk <<'EOF'
 > room unlock r now=1013
 {"status":"ok","epoch":"E","version":14,"due":6012,"now":1013,"state":"open"}
 > room join r cid now=1014
-{"status":"ok","epoch":"E","version":15,"due":6012,"now":1014,"member":"cid","members":1,"state":"here","until":0}
+{"status":"ok","epoch":"E","version":15,"due":6012,"now":1014,"member":"cid","members":1,"state":"here","until":null}
 > room sweep r ttl=10 now=1030
 {"status":"ok","epoch":"E","version":16,"due":6012,"now":1030,"expired":["cid"],"more":false}
 > room show r now=1030

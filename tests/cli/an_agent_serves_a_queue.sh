@@ -23,11 +23,11 @@ cat >wanted_talk <<'END'
 > queue alive desk user=u3 now=15000
 {"status":"ok","epoch":"E","version":5,"due":16000,"now":15000,"place":"queue","index":1,"wait":null,"visit_token":"5"}
 > queue alive desk agent=ann now=15000
-{"status":"ok","epoch":"E","version":5,"due":16000,"now":15000,"agent":"ann","state":"busy","rooms":[{"room":"E.1.1","user":"u1","state":"seated","lane":"default","matched":1001,"until":0,"token":"3"}],"token":"1"}
+{"status":"ok","epoch":"E","version":5,"due":16000,"now":15000,"agent":"ann","state":"busy","rooms":[{"room":"E.1.1","user":"u1","state":"seated","lane":"default","matched":1001,"until":null,"token":"3"}],"token":"1"}
 > queue where desk u3 now=17000
 {"status":"ok","epoch":"E","version":6,"due":30000,"now":17000,"place":"queue","index":0,"wait":null,"visit_token":"5"}
 > queue room desk ann now=17000
-{"status":"ok","epoch":"E","version":6,"due":30000,"now":17000,"agent":"ann","state":"busy","rooms":[{"room":"E.1.1","user":"u1","state":"seated","lane":"default","matched":1001,"until":0,"token":"3"}],"token":"1"}
+{"status":"ok","epoch":"E","version":6,"due":30000,"now":17000,"agent":"ann","state":"busy","rooms":[{"room":"E.1.1","user":"u1","state":"seated","lane":"default","matched":1001,"until":null,"token":"3"}],"token":"1"}
 > queue finish desk 1.1 now=18000
 {"status":"ok","epoch":"E","version":8,"due":30000,"now":18000,"user":"u1","agent":"ann","room":"E.1.1","token":"3","state":"busy"}
 > queue where desk u3 now=18000
@@ -39,7 +39,7 @@ cat >wanted_talk <<'END'
 > queue where desk u2 now=33000
 {"status":"missing","epoch":"E","version":10,"due":44000,"now":33000,"place":"none"}
 > queue list desk now=33000
-{"status":"ok","epoch":"E","version":10,"due":44000,"now":33000,"users":[{"user":"u3","state":"waiting","lane":"default","priority":0,"since":1003,"applied":33000,"agent":null,"room":null,"matched":0,"until":0,"visit_token":"5"}],"next":null}
+{"status":"ok","epoch":"E","version":10,"due":44000,"now":33000,"users":[{"user":"u3","state":"waiting","lane":"default","priority":0,"since":1003,"applied":33000,"agent":null,"room":null,"matched":null,"until":null,"visit_token":"5"}],"next":null}
 > queue agents desk now=33000
 {"status":"ok","epoch":"E","version":10,"due":44000,"now":33000,"agents":[],"next":null}
 > queue history desk now=33000
@@ -106,7 +106,7 @@ cat >wanted_early <<'END'
 > queue leave early u1 now=5000
 {"status":"ok","epoch":"E","version":6,"due":15000,"now":5000,"user":"u1","agent":"ann","room":"E.1.1","token":"3","state":"idle"}
 > queue history early now=5000
-{"status":"ok","epoch":"E","version":6,"due":15000,"now":5000,"visits":[{"user":"u1","lane":"default","priority":0,"applied":0,"outcome":"seated","seated":0,"wait":0,"agent":"ann","room":"E.1.1","finished":5000,"talk":5000,"since":0,"version":6},{"user":"u2","lane":"default","priority":0,"applied":0,"outcome":"left","seated":null,"wait":3000,"agent":null,"room":null,"finished":3000,"talk":0,"since":0,"version":5}],"next":null}
+{"status":"ok","epoch":"E","version":6,"due":15000,"now":5000,"visits":[{"user":"u1","lane":"default","priority":0,"applied":null,"outcome":"seated","seated":null,"wait":0,"agent":"ann","room":"E.1.1","finished":5000,"talk":5000,"since":null,"version":6},{"user":"u2","lane":"default","priority":0,"applied":null,"outcome":"left","seated":null,"wait":3000,"agent":null,"room":null,"finished":3000,"talk":0,"since":null,"version":5}],"next":null}
 END
 for store in $STORES; do
     talk "$store" <wanted_early

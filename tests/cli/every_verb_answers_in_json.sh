@@ -18,9 +18,9 @@ cat >wanted_talk <<'EOF'
 > number call p number=100
 {"status":"missing","epoch":"0","version":0,"due":null,"number":"100","state":"nodata"}
 > number hangup p 100
-{"status":"missing","epoch":"0","version":0,"due":null,"state":"nodata","until":0}
+{"status":"missing","epoch":"0","version":0,"due":null,"state":"nodata","until":null}
 > number renew p 100 token=1
-{"status":"missing","epoch":"0","version":0,"due":null,"state":"nodata","until":0}
+{"status":"missing","epoch":"0","version":0,"due":null,"state":"nodata","until":null}
 > number free p all=1
 {"status":"missing","epoch":"0","version":0,"due":null,"freed":0,"more":false}
 > number sweep p
@@ -78,7 +78,7 @@ cat >wanted_talk <<'EOF'
 > number show p 100 now=3000
 {"status":"ok","epoch":"E","version":7,"due":6000,"now":3000,"number":"100","state":"idle+up","group":"A","owner":null,"token":"3","until":6000,"calls_today":1,"used":1000,"resting":true,"capped":false,"age":0,"node":null}
 > number show p 100 now=6000
-{"status":"ok","epoch":"E","version":7,"due":6000,"now":6000,"number":"100","state":"idle+up","group":"A","owner":null,"token":"3","until":0,"calls_today":1,"used":1000,"resting":false,"capped":false,"age":0,"node":null}
+{"status":"ok","epoch":"E","version":7,"due":6000,"now":6000,"number":"100","state":"idle+up","group":"A","owner":null,"token":"3","until":null,"calls_today":1,"used":1000,"resting":false,"capped":false,"age":0,"node":null}
 > number sweep p now=6000
 {"status":"ok","epoch":"E","version":8,"due":null,"expired":1,"more":false}
 > number sweep p now=6000
@@ -106,13 +106,13 @@ cat >wanted_talk <<'EOF'
 > number add p 300 group=A now=6000
 {"status":"ok","epoch":"E","version":13,"due":6010,"now":6000,"state":"idle+down"}
 > number list p now=6000
-{"status":"ok","epoch":"E","version":13,"due":6010,"now":6000,"numbers":[{"number":"100","state":"idle+up","group":"A","owner":null,"token":"10","until":6010,"calls_today":2,"used":6000,"resting":true,"capped":false,"age":0,"node":null},{"number":"200","state":"idle+down","group":null,"owner":null,"token":"0","until":0,"calls_today":0,"used":0,"resting":false,"capped":false,"age":0,"node":null},{"number":"300","state":"idle+down","group":"A","owner":null,"token":"0","until":0,"calls_today":0,"used":0,"resting":false,"capped":false,"age":0,"node":null}],"next":null}
+{"status":"ok","epoch":"E","version":13,"due":6010,"now":6000,"numbers":[{"number":"100","state":"idle+up","group":"A","owner":null,"token":"10","until":6010,"calls_today":2,"used":6000,"resting":true,"capped":false,"age":0,"node":null},{"number":"200","state":"idle+down","group":null,"owner":null,"token":"0","until":null,"calls_today":0,"used":null,"resting":false,"capped":false,"age":0,"node":null},{"number":"300","state":"idle+down","group":"A","owner":null,"token":"0","until":null,"calls_today":0,"used":null,"resting":false,"capped":false,"age":0,"node":null}],"next":null}
 > number list p max=1 now=6000
 {"status":"ok","epoch":"E","version":13,"due":6010,"now":6000,"numbers":[{"number":"100","state":"idle+up","group":"A","owner":null,"token":"10","until":6010,"calls_today":2,"used":6000,"resting":true,"capped":false,"age":0,"node":null}],"next":"100"}
 > number list p after=100 state=idle+down max=1 now=6000
-{"status":"ok","epoch":"E","version":13,"due":6010,"now":6000,"numbers":[{"number":"200","state":"idle+down","group":null,"owner":null,"token":"0","until":0,"calls_today":0,"used":0,"resting":false,"capped":false,"age":0,"node":null}],"next":"200"}
+{"status":"ok","epoch":"E","version":13,"due":6010,"now":6000,"numbers":[{"number":"200","state":"idle+down","group":null,"owner":null,"token":"0","until":null,"calls_today":0,"used":null,"resting":false,"capped":false,"age":0,"node":null}],"next":"200"}
 > number list p after=200 now=6000
-{"status":"ok","epoch":"E","version":13,"due":6010,"now":6000,"numbers":[{"number":"300","state":"idle+down","group":"A","owner":null,"token":"0","until":0,"calls_today":0,"used":0,"resting":false,"capped":false,"age":0,"node":null}],"next":null}
+{"status":"ok","epoch":"E","version":13,"due":6010,"now":6000,"numbers":[{"number":"300","state":"idle+down","group":"A","owner":null,"token":"0","until":null,"calls_today":0,"used":null,"resting":false,"capped":false,"age":0,"node":null}],"next":null}
 > number list p owner=c now=6000
 {"status":"ok","epoch":"E","version":13,"due":6010,"now":6000,"numbers":[],"next":null}
 > number del p 200 now=6000

@@ -21,7 +21,7 @@ EOT
 {"scope":"number/P","epoch":"E","version":1,"verb":"add","subject":"7","from":"nodata","to":"idle+down","data":{},"owner":null,"time":1000}
 {"status":"ok","epoch":"E","version":1,"due":null,"state":"idle+down"}
 {"scope":"room/R","epoch":"E","version":2,"verb":"join","subject":"ann","from":"absent","to":"here","data":{"name":"Ann"},"owner":null,"time":2000,"was":3096312045019270,"mark":4054659164405782}
-{"status":"ok","epoch":"E","version":2,"due":null,"member":"ann","members":1,"state":"here","until":0}
+{"status":"ok","epoch":"E","version":2,"due":null,"member":"ann","members":1,"state":"here","until":null}
 {"scope":"room/R","epoch":"E","version":3,"verb":"share","subject":"board","from":null,"to":null,"data":{},"owner":"ann","time":2000,"was":4054659164405782,"mark":2090071949676932}
 {"status":"ok","epoch":"E","version":3,"due":null,"share":"board"}
 {"scope":"room/R","epoch":"E","version":4,"verb":"close","subject":null,"from":"open","to":"closing","data":{},"owner":null,"time":3000,"was":2090071949676932,"mark":0}

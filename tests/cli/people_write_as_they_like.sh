@@ -19,7 +19,7 @@ if [ "${WITH_SQLITE:-yes}" = yes ]; then
 ok: 1 is idle+down
 EOF
     expect 0 "$USHER" number --store sqlite:a.db show p 1 --json now=1000 <<'EOF'
-{"status":"ok","epoch":"E","version":1,"due":null,"number":"1","state":"idle+down","group":null,"owner":null,"token":"0","until":0,"calls_today":0,"used":0,"resting":false,"capped":false,"age":0,"node":null}
+{"status":"ok","epoch":"E","version":1,"due":null,"number":"1","state":"idle+down","group":null,"owner":null,"token":"0","until":null,"calls_today":0,"used":null,"resting":false,"capped":false,"age":0,"node":null}
 EOF
     expect 0 "$USHER" check --store=sqlite:a.db <<'EOF'
 ok: 0 faults in 1 scopes

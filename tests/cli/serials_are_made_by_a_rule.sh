@@ -44,7 +44,7 @@ cat >wanted_talk <<'EOT'
 > serial rule ord radix=16 now=1699920000000
 {"status":"refused","epoch":"E","version":10,"due":null,"why":"kept"}
 > serial reserve ord now=1699920000000
-{"status":"refused","epoch":"E","version":10,"due":null,"serial":null,"token":"0","until":0,"why":"mode"}
+{"status":"refused","epoch":"E","version":10,"due":null,"serial":null,"token":"0","until":null,"why":"mode"}
 > serial rule inv prefix=INV- date=%Y- width=6 reset=year mode=gapfree check=damm now=1699920000000
 {"status":"ok","epoch":"E","version":1,"due":null,"prefix":"INV-","suffix":"","date":"%Y-","width":6,"base":0,"start":1,"step":1,"radix":10,"check":"damm","max":"9223372036854775807","critical":0,"batch":1000,"reset":"year","zone":0,"stamp":"take","mode":"gapfree","overflow":"refuse","lease":300000,"requests":10000,"authority":0,"log":0,"cur":0}
 > serial reserve inv owner=a now=1699920000000
@@ -52,21 +52,21 @@ cat >wanted_talk <<'EOT'
 > serial reserve inv lease=1000 now=1699920000000
 {"status":"ok","epoch":"E","version":3,"due":1699920001000,"now":T,"serial":"INV-2023-0000020","token":"3","until":1699920001000,"number":2,"state":"held"}
 > serial return inv INV-2023-0000012 token=2 now=1699920000000
-{"status":"ok","epoch":"E","version":4,"due":1699920001000,"now":T,"serial":"INV-2023-0000012","token":"2","until":0,"number":1,"state":"returned"}
+{"status":"ok","epoch":"E","version":4,"due":1699920001000,"now":T,"serial":"INV-2023-0000012","token":"2","until":null,"number":1,"state":"returned"}
 > serial return inv INV-2023-0000012 token=2 now=1699920000000
-{"status":"same","epoch":"E","version":4,"due":1699920001000,"now":T,"serial":"INV-2023-0000012","token":"2","until":0,"number":1,"state":"returned"}
+{"status":"same","epoch":"E","version":4,"due":1699920001000,"now":T,"serial":"INV-2023-0000012","token":"2","until":null,"number":1,"state":"returned"}
 > serial confirm inv INV-2023-0000012 token=2 now=1699920000000
-{"status":"stale","epoch":"E","version":4,"due":1699920001000,"now":T,"serial":"INV-2023-0000012","until":0,"number":1,"state":"returned","owner":null}
+{"status":"stale","epoch":"E","version":4,"due":1699920001000,"now":T,"serial":"INV-2023-0000012","until":null,"number":1,"state":"returned","owner":null}
 > serial show inv INV-2023-0000020 now=1699920000000
 {"status":"ok","epoch":"E","version":4,"due":1699920001000,"now":T,"serial":"INV-2023-0000020","token":"3","until":1699920001000,"number":2,"state":"held","owner":null}
 > serial show inv INV-2023-0000021
 {"status":"invalid","message":"serial has a wrong check digit"}
 > serial holds inv now=1699920000000
-{"status":"ok","epoch":"E","version":4,"due":1699920001000,"now":T,"holds":[{"serial":"INV-2023-0000020","token":"3","until":1699920001000,"number":2,"state":"held","owner":null},{"serial":"INV-2023-0000012","token":"0","until":0,"number":1,"state":"returned","owner":null}],"more":false,"next":null}
+{"status":"ok","epoch":"E","version":4,"due":1699920001000,"now":T,"holds":[{"serial":"INV-2023-0000020","token":"3","until":1699920001000,"number":2,"state":"held","owner":null},{"serial":"INV-2023-0000012","token":"0","until":null,"number":1,"state":"returned","owner":null}],"more":false,"next":null}
 > serial reserve inv now=1699920000000
 {"status":"ok","epoch":"E","version":5,"due":1699920001000,"now":T,"serial":"INV-2023-0000012","token":"5","until":1699920300000,"number":1,"state":"held"}
 > serial void inv INV-2023-0000012 token=5 now=1699920000000
-{"status":"ok","epoch":"E","version":6,"due":1699920001000,"now":T,"serial":"INV-2023-0000012","token":"5","until":0,"number":1,"state":"voided"}
+{"status":"ok","epoch":"E","version":6,"due":1699920001000,"now":T,"serial":"INV-2023-0000012","token":"5","until":null,"number":1,"state":"voided"}
 > serial sweep inv now=1699920001000
 {"status":"ok","epoch":"E","version":7,"due":null,"expired":1,"more":false}
 > serial list

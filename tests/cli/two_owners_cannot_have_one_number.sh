@@ -11,9 +11,9 @@ for store in $STORES; do
 > number reg p 100
 {"status":"ok","epoch":"E","version":2,"due":null,"state":"idle+up"}
 > number call p owner=a
-{"status":"ok","epoch":"E","version":3,"due":null,"number":"100","token":"3","until":0,"state":"busy+up"}
+{"status":"ok","epoch":"E","version":3,"due":null,"number":"100","token":"3","until":null,"state":"busy+up"}
 > number call p owner=a
-{"status":"same","epoch":"E","version":3,"due":null,"number":"100","token":"3","until":0,"state":"busy+up"}
+{"status":"same","epoch":"E","version":3,"due":null,"number":"100","token":"3","until":null,"state":"busy+up"}
 > number call p owner=b
 {"status":"empty","epoch":"E","version":3,"due":null,"why":"busy","next":null}
 EOF

@@ -15,7 +15,7 @@ for store in $STORES; do
 > number reg p/q 1 now=1000
 {"status":"ok","epoch":"E","version":2,"due":null,"state":"idle+up"}
 > number call p/q now=1000
-{"status":"ok","epoch":"E","version":3,"due":null,"number":"1","token":"3","until":0,"state":"busy+up"}
+{"status":"ok","epoch":"E","version":3,"due":null,"number":"1","token":"3","until":null,"state":"busy+up"}
 > drop number/p/q
 {"status":"refused","message":"not a terminal: to erase number/p/q, add --yes"}
 > drop number/p/q --yes
@@ -23,7 +23,7 @@ for store in $STORES; do
 > drop --yes number/p/q
 {"status":"same","epoch":"0","version":0,"due":null,"dropped":0}
 > number hangup p/q 1 token=3
-{"status":"missing","epoch":"0","version":0,"due":null,"state":"nodata","until":0}
+{"status":"missing","epoch":"0","version":0,"due":null,"state":"nodata","until":null}
 > number add p/q 1 now=1000
 {"status":"ok","epoch":"E","version":5,"due":null,"state":"idle+down"}
 > number drop p/q if-version=4

@@ -83,7 +83,7 @@ static void put_notice(char *to, size_t size, const struct usher_notice *n)
             (size_t)snprintf(to + at, size - at, " owner=%.*s", (int)n->owner.size, n->owner.data);
     if (n->token != 0)
         at += (size_t)snprintf(to + at, size - at, " token=%llu", (unsigned long long)n->token);
-    at += put_time(to + at, size - at, "until", n->until_ms);
+    at += put_time(to + at, size - at, "until", n->until_ms != USHER_NONE ? n->until_ms : 0);
     if (n->data.size != 0)
         at += (size_t)snprintf(to + at, size - at, " |");
     while (n->data.size != 0 && usher_fields_next(&fields, &name, &value, &version)) {

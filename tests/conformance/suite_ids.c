@@ -508,7 +508,7 @@ TEST(wrong_arguments_are_named)
         { USHER_GIVEN_ID_LIMIT | USHER_GIVEN_ID_START, SET(.start = 5, .limit = 4), "limit" },
         { USHER_GIVEN_ID_LIMIT, SET(.limit = 0), "limit" },
         { USHER_GIVEN_ID_MANAGED, SET(.managed = 2), "managed" },
-        { USHER_GIVEN_ID_LIFE, SET(.life_ms = -1), "life" },
+        { USHER_GIVEN_ID_LIFE, SET(.life_ms = USHER_NONE), "life" },
         { USHER_GIVEN_ID_REQUESTS, SET(.requests = 0), "requests" },
         { USHER_GIVEN_ID_NEXT, SET(0), "next" },
     };
@@ -538,7 +538,7 @@ static struct usher_ids *ids_open(struct usher_engine *e, const char *name, int6
     struct usher_ids *ids = NULL;
 
     opt.step = step;
-    opt.life_ms = -1;
+    opt.life_ms = USHER_NONE;
     if (usher_ids_open(e, name, &opt, &ids) != USHER_OK)
         fail_msg("%s", usher_message());
     return ids;
@@ -653,7 +653,7 @@ TEST(a_managed_dispenser_keeps_callers_waiting_for_install)
     create(f, "m", USHER_GIVEN_ID_MANAGED, SET(.managed = 1));
     assert_int_equal(ask_id_install(f->e, "m", 1, 5, -1), USHER_OK);
     opt.step = 5;
-    opt.life_ms = -1;
+    opt.life_ms = USHER_NONE;
     opt.timeout_ms = 50;
     assert_int_equal(usher_ids_open(f->e, "m", &opt, &ids), USHER_OK);
     for (int64_t i = 1; i <= 5; i++)

@@ -54,7 +54,7 @@ static struct usher_ids *ids_open(struct usher_ids_authority *of)
     struct usher_ids *ids = NULL;
 
     opt.step = 10;
-    opt.life_ms = -1;
+    opt.life_ms = USHER_NONE;
     opt.timeout_ms = 20000;
     if (usher_ids_open_manager(&manager, &opt, &ids) != USHER_OK)
         fail_msg("%s", usher_message());

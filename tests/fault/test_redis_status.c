@@ -90,7 +90,7 @@ TEST(a_master_tells_of_its_replica)
     assert_string_equal(t.of[0].policy, "allkeys-lru");
     assert_true(t.of[0].node.evicts);
     assert_int_equal(t.of[0].node.replicas, 1);
-    assert_int_equal(t.of[0].node.slots, -1);
+    assert_int_equal(t.of[0].node.slots, USHER_NONE);
     assert_true(t.of[0].node.identity != 0 && t.of[0].node.identity < UINT64_C(1) << 48);
     assert_true(t.of[0].node.ahead_ms > -60000 && t.of[0].node.ahead_ms < 60000);
     assert_int_equal(t.of[1].node.role, USHER_NODE_REPLICA);
@@ -153,9 +153,9 @@ TEST(status_leaves_out_what_the_user_may_not_read)
     assert_true(t.of[0].node.answers);
     assert_int_equal(t.of[0].node.role, USHER_NODE_UNKNOWN);
     assert_int_equal(t.of[0].node.durability, USHER_DURABILITY_UNKNOWN);
-    assert_int_equal(t.of[0].node.replicas, -1);
+    assert_int_equal(t.of[0].node.replicas, USHER_NONE);
     assert_true(t.of[0].node.identity == 0);
-    assert_true(t.of[0].node.ahead_ms != USHER_NODE_NO_CLOCK);
+    assert_true(t.of[0].node.ahead_ms != USHER_NONE);
     usher_close(e);
     redis_server_stop(s);
 }
@@ -170,7 +170,7 @@ TEST(all_masters_of_a_cluster_are_told_of)
     struct told t = { 0 };
     char url[REDIS_URL_MAX], port[16], id[41];
     unsigned masters = 0, replicas = 0, silent = 0;
-    int32_t slots = 0;
+    int64_t slots = 0;
 
     assert_non_null(c);
     e = engine_open(redis_cluster_url(c, url));

@@ -261,6 +261,6 @@ void notice_print(FILE *f, const struct usher_notice *n)
                   (int)n->scope.size, n->scope.data, n->version, n->now_ms,
                   usher_verb_word(n->verb), (int)n->subject.size,
                   n->subject.data != NULL ? n->subject.data : "", state_word(n->noun, n->from),
-                  state_word(n->noun, n->to), n->token, n->until_ms, (int)n->owner.size,
-                  n->owner.data != NULL ? n->owner.data : "");
+                  state_word(n->noun, n->to), n->token, n->until_ms != USHER_NONE ? n->until_ms : 0,
+                  (int)n->owner.size, n->owner.data != NULL ? n->owner.data : "");
 }

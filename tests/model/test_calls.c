@@ -666,8 +666,8 @@ TEST(rooms_are_listed_page_by_page)
         int64_t created = 0;
         int seen = 0, pages = 0;
 
-        assert_int_equal(usher_room_list(e, NULL, 0, 0, -1, NULL), USHER_INVALID);
-        assert_int_equal(usher_room_list(e, NULL, -5, 0, -1, &reply), USHER_INVALID);
+        assert_int_equal(usher_room_list(e, NULL, 0, 0, 0, NULL), USHER_INVALID);
+        assert_int_equal(usher_room_list(e, NULL, -5, 0, 0, &reply), USHER_INVALID);
         assert_non_null(strstr(reply->message, "created"));
         usher_reply_done(reply);
         for (int i = 0; i < 25; i++) {
@@ -696,7 +696,7 @@ TEST(rooms_are_listed_page_by_page)
         assert_int_equal(usher_room_patrol(e, "ann", 10, 1000, 0, 4000000000100, &reply), USHER_OK);
         assert_int_equal(reply->n_rows, 10);
         usher_reply_done(reply);
-        assert_int_equal(usher_room_patrol(e, NULL, 0, 0, 0, -1, &reply), USHER_INVALID);
+        assert_int_equal(usher_room_patrol(e, NULL, 0, 0, 0, 0, &reply), USHER_INVALID);
         usher_reply_done(reply);
         usher_close(e);
     }

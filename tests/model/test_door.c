@@ -429,7 +429,7 @@ static bool wants_notice(struct wanted *w, const struct usher_operation *c,
            wants_text(w, USHER_FIELD_DATA, n.data.data, n.data.size, true) &&
            wants_number(w, USHER_FIELD_TIME, n.now_ms, true) &&
            wants_number(w, USHER_FIELD_TOKEN, (int64_t)n.token, n.token != 0) &&
-           wants_number(w, USHER_FIELD_UNTIL, n.until_ms, n.until_ms != 0) &&
+           wants_number(w, USHER_FIELD_UNTIL, n.until_ms, n.until_ms != USHER_NONE) &&
            wants_number(w, USHER_FIELD_WAS, (int64_t)n.was, room) &&
            wants_number(w, USHER_FIELD_MARK, (int64_t)n.mark, room) && wants_rest(w, &n);
 }

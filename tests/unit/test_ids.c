@@ -177,7 +177,8 @@ TEST(sixty_four_callers_of_a_used_up_segment_make_one_request)
     int64_t got[CALLERS];
 
     manager_init(&m);
-    ids = ids_open(&m, OPTIONS(.step = 100, .life_ms = -1, .share = -1, .timeout_ms = 60000));
+    ids = ids_open(
+        &m, OPTIONS(.step = 100, .life_ms = USHER_NONE, .share = USHER_NONE, .timeout_ms = 60000));
     for (int64_t i = 1; i <= 100; i++)
         assert_int_equal(next_id(ids), i);
     assert_int_equal(requests(&m), 1);
@@ -227,7 +228,7 @@ TEST(a_thread_does_not_wait_for_the_refill_of_another)
     int64_t id = 0, deadline;
 
     manager_init(&m);
-    r.ids = ids_open(&m, OPTIONS(.step = 1000, .life_ms = -1, .background = true));
+    r.ids = ids_open(&m, OPTIONS(.step = 1000, .life_ms = USHER_NONE, .background = true));
     assert_int_equal(pthread_create(&r.thread, NULL, refill_always, &r), 0);
     for (unsigned round = 0; round < 20; round++) {
         gate(&m, true);
@@ -256,7 +257,7 @@ TEST(one_thread_refills_while_the_others_continue)
     struct usher_ids *ids;
 
     manager_init(&m);
-    ids = ids_open(&m, OPTIONS(.step = 100, .life_ms = -1, .timeout_ms = 60000));
+    ids = ids_open(&m, OPTIONS(.step = 100, .life_ms = USHER_NONE, .timeout_ms = 60000));
     gate(&m, true);
     for (int64_t i = 1; i <= 50; i++)
         assert_int_equal(next_id(ids), i);
@@ -285,7 +286,7 @@ TEST(nothing_fails_before_the_ids_are_used_up)
     unsigned before;
 
     manager_init(&m);
-    ids = ids_open(&m, OPTIONS(.step = 1000, .life_ms = -1));
+    ids = ids_open(&m, OPTIONS(.step = 1000, .life_ms = USHER_NONE));
     for (int64_t i = 1; i <= 600; i++) /* the next one is there from 501 on */
         assert_int_equal(next_id(ids), i);
     answer_with(&m, USHER_UNAVAILABLE);
@@ -318,7 +319,7 @@ TEST(a_waiting_thread_gets_an_id_after_the_outage)
     int64_t id = 0;
 
     manager_init(&m);
-    ids = ids_open(&m, OPTIONS(.step = 10, .life_ms = -1, .share = -1));
+    ids = ids_open(&m, OPTIONS(.step = 10, .life_ms = USHER_NONE, .share = USHER_NONE));
     for (int64_t i = 1; i <= 10; i++)
         assert_int_equal(next_id(ids), i);
     m.dead_until_ns = clock_ns() + 1000000000;
@@ -339,7 +340,7 @@ TEST(a_final_error_is_returned_at_once)
 
     for (size_t i = 0; i < sizeof finals / sizeof *finals; i++) {
         manager_init(&m);
-        ids = ids_open(&m, OPTIONS(.step = 10, .life_ms = -1));
+        ids = ids_open(&m, OPTIONS(.step = 10, .life_ms = USHER_NONE));
         answer_with(&m, finals[i]);
         for (int64_t k = 1; k <= 10; k++)
             assert_int_equal(next_id(ids), k);
@@ -376,7 +377,7 @@ TEST(a_manager_that_gives_nonsense_is_not_believed)
         int64_t id = 0;
 
         manager_init(&m);
-        ids = ids_open(&m, OPTIONS(.step = 10, .life_ms = -1, .share = -1));
+        ids = ids_open(&m, OPTIONS(.step = 10, .life_ms = USHER_NONE, .share = USHER_NONE));
         for (int64_t k = 1; k <= 10; k++)
             assert_int_equal(next_id(ids), k);
         m.instead = &wrong[i].range;
@@ -394,7 +395,8 @@ TEST(a_refiller_keeps_the_pauses)
     unsigned n;
 
     manager_init(&m);
-    ids = ids_open(&m, OPTIONS(.step = 10, .life_ms = -1, .background = true, .timeout_ms = 50));
+    ids = ids_open(
+        &m, OPTIONS(.step = 10, .life_ms = USHER_NONE, .background = true, .timeout_ms = 50));
     assert_int_equal(usher_ids_refill(ids, 0), USHER_SAME);
     for (int64_t k = 1; k <= 6; k++)
         assert_int_equal(next_id(ids), k);
@@ -427,7 +429,7 @@ TEST(close_releases_the_rest)
     struct usher_ids *ids;
 
     manager_init(&m);
-    ids = ids_open(&m, OPTIONS(.step = 10, .life_ms = -1));
+    ids = ids_open(&m, OPTIONS(.step = 10, .life_ms = USHER_NONE));
     assert_int_equal(next_id(ids), 1);
     usher_ids_close(ids);
     assert_int_equal(m.releases, 1);
@@ -435,7 +437,7 @@ TEST(close_releases_the_rest)
     assert_int_equal(m.released.n, 9);
     assert_int_equal(m.released.token, 1);
     m.next = 2;
-    ids = ids_open(&m, OPTIONS(.step = 10, .life_ms = -1));
+    ids = ids_open(&m, OPTIONS(.step = 10, .life_ms = USHER_NONE));
     for (int64_t k = 2; k <= 8; k++)
         assert_int_equal(next_id(ids), k);
     usher_ids_close(ids); /* with the next one, which goes on from it */
@@ -444,7 +446,7 @@ TEST(close_releases_the_rest)
     assert_int_equal(m.released.n, 13);
     assert_int_equal(m.released.token, 3);
     m.next = 100;
-    ids = ids_open(&m, OPTIONS(.step = 10, .life_ms = -1));
+    ids = ids_open(&m, OPTIONS(.step = 10, .life_ms = USHER_NONE));
     m.next = 200;
     for (int64_t k = 100; k <= 106; k++)
         assert_int_equal(next_id(ids), k);
@@ -505,7 +507,8 @@ TEST(leftovers_go_where_they_keep_the_order)
     int64_t id;
 
     manager_init(&m);
-    ids = ids_open(&m, OPTIONS(.step = 20, .life_ms = -1, .chunk = 10, .share = -1));
+    ids =
+        ids_open(&m, OPTIONS(.step = 20, .life_ms = USHER_NONE, .chunk = 10, .share = USHER_NONE));
     assert_int_equal(usher_ids_local_open(ids, &a), USHER_OK);
     assert_int_equal(usher_ids_local_open(ids, &b), USHER_OK);
     assert_int_equal(usher_ids_local_open(ids, &c), USHER_OK);
@@ -537,7 +540,7 @@ TEST(each_segment_has_its_own_grid)
 
     manager_init(&m);
     m.by = 3;
-    ids = ids_open(&m, OPTIONS(.step = 3, .life_ms = -1, .share = -1));
+    ids = ids_open(&m, OPTIONS(.step = 3, .life_ms = USHER_NONE, .share = USHER_NONE));
     for (int64_t want = 1; want <= 7; want += 3)
         assert_int_equal(next_id(ids), want);
     m.next = 11;
@@ -709,16 +712,17 @@ static void crowd_runs(struct usher_ids_options opt, int64_t by, int64_t gap, un
 
 TEST(ids_are_unique_and_in_the_order_of_calls)
 {
-    crowd_runs(OPTIONS(.step = 17, .life_ms = -1), 1, 0, 0, false);
-    crowd_runs(OPTIONS(.step = 17, .life_ms = -1), 3, 1, 0, false);
-    crowd_runs(OPTIONS(.step = 12, .life_ms = -1, .share = -1), 1, 1000, 0, false);
-    crowd_runs(OPTIONS(.step = 13, .life_ms = -1, .share = 99), 7, 2, 0, true);
+    crowd_runs(OPTIONS(.step = 17, .life_ms = USHER_NONE), 1, 0, 0, false);
+    crowd_runs(OPTIONS(.step = 17, .life_ms = USHER_NONE), 3, 1, 0, false);
+    crowd_runs(OPTIONS(.step = 12, .life_ms = USHER_NONE, .share = USHER_NONE), 1, 1000, 0, false);
+    crowd_runs(OPTIONS(.step = 13, .life_ms = USHER_NONE, .share = 99), 7, 2, 0, true);
     crowd_runs(OPTIONS(.step = 64, .step_max = 4096), 1, 0, 0, true);
 }
 
 TEST(sub_ranges_are_unique_beside_ordered_ids)
 {
-    crowd_runs(OPTIONS(.step = 50, .life_ms = -1, .chunk = 8), 1, 0, THREADS, false);
-    crowd_runs(OPTIONS(.step = 50, .life_ms = -1, .chunk = 8), 3, 1, THREADS / 2, false);
-    crowd_runs(OPTIONS(.step = 20, .life_ms = -1, .chunk = 64, .share = -1), 1, 3, 5, true);
+    crowd_runs(OPTIONS(.step = 50, .life_ms = USHER_NONE, .chunk = 8), 1, 0, THREADS, false);
+    crowd_runs(OPTIONS(.step = 50, .life_ms = USHER_NONE, .chunk = 8), 3, 1, THREADS / 2, false);
+    crowd_runs(OPTIONS(.step = 20, .life_ms = USHER_NONE, .chunk = 64, .share = USHER_NONE), 1, 3,
+               5, true);
 }

@@ -74,10 +74,11 @@ end
 
 local function value(k, v)
     if v == nil and k.none ~= 0 then
-        return k.none == K.NONE_NIL and 'null' or k.none == K.NONE_MINUS_1 and '-1' or '""'
+        return k.none == K.NONE_NIL and 'null' or '""'
     end
     if k.kind == 'y' and v then return bytes(v) end
     if k.kind == 't' or k.kind == 'y' then return text_or_null(v) end
+    if k.kind == 'i' and v == nil then return 'null' end
     v = v or 0
     if k.as == K.AS_SHARE then return string.format('%d.%04d', math.floor(v / 10000), v % 10000) end
     if k.as == K.AS_NUMBER then return number(v) end

@@ -727,7 +727,7 @@ enum usher_status usher_room_list(struct usher_engine *e, const char *after, int
 
     if (status != USHER_OK)
         return status;
-    status = usher__room_list(e, after, created_ms, max, now_ms, &r);
+    status = usher__room_list(e, after, created_ms, max, now_ms != 0 ? now_ms : -1, &r);
     return rooms_reply(e, &r, status, ret_reply);
 }
 
@@ -740,6 +740,7 @@ enum usher_status usher_room_patrol(struct usher_engine *e, const char *worker, 
 
     if (status != USHER_OK)
         return status;
-    status = usher__room_patrol(e, worker, batch, every_ms, lease_ms, now_ms, &r);
+    status =
+        usher__room_patrol(e, worker, batch, every_ms, lease_ms, now_ms != 0 ? now_ms : -1, &r);
     return rooms_reply(e, &r, status, ret_reply);
 }

@@ -120,7 +120,7 @@ int main(int argc, char **argv)
         sqlite3_exec(books,
                      "CREATE TABLE IF NOT EXISTS invoice (id TEXT PRIMARY KEY, serial UNIQUE)",
                      NULL, NULL, NULL) == SQLITE_OK &&
-        USHER_IS_DONE(usher_serial_rule(e, "invoice", &rule, NULL, NULL))) {
+        USHER_IS_DONE(usher_serial_set(e, "invoice", &rule, NULL, NULL))) {
         settle(e, books);
         (void)invoice(e, books, "order-1", false);
         (void)invoice(e, books, "order-2", true);

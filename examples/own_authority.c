@@ -245,7 +245,7 @@ static int order(struct usher_authority *shop)
     }
     rule.prefix = "SO-";
     rule.width = 8;
-    status = usher_serial_rule(e, "orders", &rule, NULL, NULL);
+    status = usher_serial_set(e, "orders", &rule, NULL, NULL);
     if (USHER_IS_DONE(status))
         status = usher_serial_take(e, "orders", 1, NULL, &reply);
     if (status == USHER_OK) {

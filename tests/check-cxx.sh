@@ -111,7 +111,7 @@ static void one_of_each_noun()
     rule.width = 4;
     rule.mode = USHER_SERIAL_MODE_QUEUE; // a code needs no cast
     rule.check = USHER_SERIAL_CHECK_OFF;
-    must(usher_serial_rule(e, "rule", &rule, nullptr, nullptr) == USHER_OK, "serial rule");
+    must(usher_serial_set(e, "rule", &rule, nullptr, nullptr) == USHER_OK, "serial rule");
     must(usher_serial_fill(e, "rule", 1, nullptr, nullptr) == USHER_OK, "serial fill");
     must(usher_serial_take(e, "rule", 1, nullptr, &reply) == USHER_OK &&
              usher_serial_row_of(reply, 0, &row) && std::strcmp(row.serial, "0001") == 0,

@@ -442,9 +442,9 @@ USHER_API enum usher_status usher_id_next(struct usher_engine *e, const char *di
                                           struct usher_id_answer *ret);
 
 /** Show @dispenser as a row.  Writes nothing.  USHER_OK, USHER_MISSING. */
-USHER_API enum usher_status usher_id_show(struct usher_engine *e, const char *dispenser,
-                                          const struct usher_id_options *opt,
-                                          struct usher_reply **ret);
+USHER_API enum usher_status usher_id_stats(struct usher_engine *e, const char *dispenser,
+                                           const struct usher_id_options *opt,
+                                           struct usher_reply **ret);
 
 /**
  * Change the given settings (not start, managed).  With opt->next the counter is raised to that, or

@@ -527,9 +527,9 @@ USHER_API enum usher_status usher_room_unshare(struct usher_engine *e, const cha
  * USHER_PAGE_MAX members whose time is over are not counted.  USHER_OK, USHER_MISSING.  O(1), and
  * the expiries that are due.
  */
-USHER_API enum usher_status usher_room_show(struct usher_engine *e, const char *room,
-                                            const struct usher_room_options *opt,
-                                            struct usher_reply **ret);
+USHER_API enum usher_status usher_room_stats(struct usher_engine *e, const char *room,
+                                             const struct usher_room_options *opt,
+                                             struct usher_reply **ret);
 
 /**
  * Read the whole room, in pages.  The first page has all fields and roles.  Each page has the

@@ -365,10 +365,10 @@ struct usher_serial_statistics {
  *                reset is fixed, and so is the zone of a date
  * Options: opt->if_version, opt->epoch.
  */
-USHER_API enum usher_status usher_serial_rule(struct usher_engine *e, const char *rule,
-                                              const struct usher_serial_settings *settings,
-                                              const struct usher_serial_options *opt,
-                                              struct usher_reply **ret);
+USHER_API enum usher_status usher_serial_set(struct usher_engine *e, const char *rule,
+                                             const struct usher_serial_settings *settings,
+                                             const struct usher_serial_options *opt,
+                                             struct usher_reply **ret);
 
 /**
  * Make @n serials ahead (1 to USHER_SERIAL_FILL_MAX).  USHER_OK: count were made, left more are
@@ -390,7 +390,7 @@ USHER_API enum usher_status usher_serial_take(struct usher_engine *e, const char
                                               struct usher_reply **ret);
 
 /** Read the stock: usher_serial_statistics_of().  USHER_OK. */
-USHER_API enum usher_status usher_serial_check(struct usher_engine *e, const char *rule,
+USHER_API enum usher_status usher_serial_stats(struct usher_engine *e, const char *rule,
                                                const struct usher_serial_options *opt,
                                                struct usher_reply **ret);
 

@@ -69,6 +69,20 @@ def members(struct):
     return found
 
 
+def mapping(noun):
+    """The verbs of usher(1) whose function does not have their name."""
+    lines = [".Pp", "The verb", f".Li {noun.noun} VERB", "of", ".Xr usher 1",
+             "is the function", f".Fn usher_{noun.noun}_VERB ."]
+    for call in noun.calls.values():
+        if call.name != call.word:
+            lines += ["The verb", f".Li {call.word}", "is", f".Fn usher_{noun.noun}_{call.name} ."]
+    for word in noun.without:
+        lines += ["The verb", f".Li {word}", "is"] + \
+            ([".Fn usher_drop ."] if word in ("drop", "delete") else
+             ["a command of the engine: it has no function."])
+    return lines
+
+
 def page(noun):
     """The lines of usher_NOUN(3)."""
     n = noun.noun
@@ -98,7 +112,8 @@ def page(noun):
               ".Fa post",
               "the function returns at once, and",
               ".Fn usher_collect",
-              "returns the answer.", "Any thread may call them.", ".Bl -tag -width Ds"]
+              "returns the answer.", "Any thread may call them."]
+    lines += mapping(noun) + [".Bl -tag -width Ds"]
     for call in calls:
         lines.append(f".It Fn {name}_{call.name}")
         lines += described(list(call.doc))

@@ -116,8 +116,8 @@ enum usher_status usher_id_next(struct usher_engine *e, const char *dispenser, i
     return usher__call(e, &id_calls, USHER_ID_NEXT, dispenser, given, 1, NULL, opt, ret, NULL);
 }
 
-enum usher_status usher_id_show(struct usher_engine *e, const char *dispenser,
-                                const struct usher_id_options *opt, struct usher_reply **ret)
+enum usher_status usher_id_stats(struct usher_engine *e, const char *dispenser,
+                                 const struct usher_id_options *opt, struct usher_reply **ret)
 {
     return usher__call(e, &id_calls, USHER_ID_SHOW, dispenser, NULL, 0, NULL, opt, NULL, ret);
 }

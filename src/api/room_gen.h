@@ -239,8 +239,8 @@ enum usher_status usher_room_unshare(struct usher_engine *e, const char *room, c
     return usher__call(e, &room_calls, USHER_ROOM_UNSHARE, room, given, 1, NULL, opt, ret, NULL);
 }
 
-enum usher_status usher_room_show(struct usher_engine *e, const char *room,
-                                  const struct usher_room_options *opt, struct usher_reply **ret)
+enum usher_status usher_room_stats(struct usher_engine *e, const char *room,
+                                   const struct usher_room_options *opt, struct usher_reply **ret)
 {
     return usher__call(e, &room_calls, USHER_ROOM_SHOW, room, NULL, 0, NULL, opt, NULL, ret);
 }

@@ -158,10 +158,9 @@ static const struct usher__calls serial_calls = {
     SHAPE(serial, statistics, SHOWN),
 };
 
-enum usher_status usher_serial_rule(struct usher_engine *e, const char *rule,
-                                    const struct usher_serial_settings *settings,
-                                    const struct usher_serial_options *opt,
-                                    struct usher_reply **ret)
+enum usher_status usher_serial_set(struct usher_engine *e, const char *rule,
+                                   const struct usher_serial_settings *settings,
+                                   const struct usher_serial_options *opt, struct usher_reply **ret)
 {
     return usher__call(e, &serial_calls, USHER_SERIAL_RULE, rule, NULL, 0, settings, opt, NULL, ret);
 }
@@ -184,7 +183,7 @@ enum usher_status usher_serial_take(struct usher_engine *e, const char *rule, in
     return usher__call(e, &serial_calls, USHER_SERIAL_TAKE, rule, given, 1, NULL, opt, NULL, ret);
 }
 
-enum usher_status usher_serial_check(struct usher_engine *e, const char *rule,
+enum usher_status usher_serial_stats(struct usher_engine *e, const char *rule,
                                      const struct usher_serial_options *opt,
                                      struct usher_reply **ret)
 {

@@ -97,7 +97,7 @@ const char *usher__serial_parse(const struct usher__serial_format *f, const stru
  * scheme has them) of @text; '\0' for none. */
 char usher__check_character(unsigned check, const char *text, size_t size);
 
-/* How many should be in stock: see usher_serial_rule.critical. */
+/* How many should be in stock: see usher_serial_settings.critical. */
 int64_t usher__serial_target(int64_t critical, int64_t recent, int64_t longterm);
 
 /* Use of the last hour in periods of five minutes, two of them in one number. */

@@ -679,7 +679,7 @@ enum usher_status usher_ids_open(struct usher_engine *e, const char *name,
         return status;
     p->manager = usher__ids_dispenser(&p->dispenser, e, name);
     if (p->step == 0) {
-        status = usher_id_show(e, name, NULL, &reply);
+        status = usher_id_stats(e, name, NULL, &reply);
         if (usher_id_row_of(reply, 0, &row))
             p->step = row.step;
         usher_reply_done(reply);

@@ -210,14 +210,13 @@ static void serials(struct usher_engine *e)
     usher_serial_options.it.now_ms = 1000;
     usher_serial_settings.it.width = 4;
     usher_serial_settings.it.mode = USHER_SERIAL_MODE_GAPFREE;
-    REFUSED(usher_serial_settings,
-            usher_serial_rule(e, "s", &usher_serial_settings.it, NULL, NULL));
-    CHECK(usher_serial_rule(e, "s", &usher_serial_settings.it, &usher_serial_options.it, &reply) ==
+    REFUSED(usher_serial_settings, usher_serial_set(e, "s", &usher_serial_settings.it, NULL, NULL));
+    CHECK(usher_serial_set(e, "s", &usher_serial_settings.it, &usher_serial_options.it, &reply) ==
           USHER_OK);
     CHECK(usher_serial_settings_of(reply, &usher_serial_settings.it));
     CHECK(usher_serial_settings.it.width == 4 && usher_serial_settings.it.lease_ms == 300000);
     UNTOUCHED(usher_serial_settings);
-    CHECK(usher_serial_rule(e, "s", &usher_serial_settings.it, NULL, NULL) == USHER_SAME);
+    CHECK(usher_serial_set(e, "s", &usher_serial_settings.it, NULL, NULL) == USHER_SAME);
     usher_reply_done(reply); /* which has the texts of the settings */
     usher_serial_options.it.lease_ms = 5000;
     REFUSED(usher_serial_options,
@@ -237,7 +236,7 @@ static void serials(struct usher_engine *e)
     CHECK(strcmp(usher_serial_row.it.serial, "0001") == 0 && usher_serial_row.it.until_ms == 6000);
     UNTOUCHED(usher_serial_row);
     usher_reply_done(reply);
-    CHECK(usher_serial_check(e, "s", &usher_serial_options.it, &reply) == USHER_OK);
+    CHECK(usher_serial_stats(e, "s", &usher_serial_options.it, &reply) == USHER_OK);
     CHECK(usher_serial_statistics_of(reply, &usher_serial_statistics.it));
     CHECK(usher_serial_statistics.it.held == 1);
     UNTOUCHED(usher_serial_statistics);
@@ -265,7 +264,7 @@ static void ids(struct usher_engine *e)
     CHECK(usher_id_next(e, "d", 3, &usher_id_options.it, &usher_id_answer.it) == USHER_OK);
     CHECK(usher_id_answer.it.first == 50 && usher_id_answer.it.n == 3);
     UNTOUCHED(usher_id_answer);
-    CHECK(usher_id_show(e, "d", &usher_id_options.it, &reply) == USHER_OK);
+    CHECK(usher_id_stats(e, "d", &usher_id_options.it, &reply) == USHER_OK);
     CHECK(usher_id_row_of(reply, 0, &usher_id_row.it));
     CHECK(usher_id_row.it.next == 53 && usher_id_row.it.issued == 3);
     UNTOUCHED(usher_id_row);

@@ -258,7 +258,7 @@ static void usual_make(struct usher_engine *e)
     if (status == USHER_OK)
         status = usher_room_open(e, "desk", NULL, NULL, NULL);
     if (status == USHER_OK)
-        status = usher_serial_rule(e, "desk", &rule, NULL, NULL);
+        status = usher_serial_set(e, "desk", &rule, NULL, NULL);
     if (status == USHER_OK)
         status = usher_id_create(e, "desk", NULL, NULL, NULL);
     for (int i = 0; i < 100 && status == USHER_OK; i++) {

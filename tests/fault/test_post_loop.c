@@ -335,7 +335,7 @@ TEST(a_room_that_is_open_is_listed_whatever_breaks)
         (void)snprintf(room, sizeof room, "r%u", i);
         for (uint32_t k = 0; k < rooms->n_rows && !there; k++)
             there = strcmp(usher_reply_text(rooms, k, USHER_FIELD_NAME, NULL), room) == 0;
-        status = usher_room_show(h.e, room, NULL, NULL);
+        status = usher_room_stats(h.e, room, NULL, NULL);
         if ((status == USHER_OK) != there)
             fail_msg("%s: %s, %s", room, usher_status_word(status),
                      there ? "listed" : "not listed");
@@ -407,7 +407,7 @@ TEST(a_room_is_opened_with_little_memory)
         failed = s.n >= k;
         s.fails = 0;
         assert_int_equal(usher_room_list(h.e, NULL, 0, 0, 0, &rooms), USHER_OK);
-        status = usher_room_show(h.e, "room", NULL, NULL);
+        status = usher_room_stats(h.e, "room", NULL, NULL);
         assert_int_equal(rooms->n_rows, status == USHER_OK);
         assert_true(failed || status == USHER_OK);
         usher_reply_done(rooms);

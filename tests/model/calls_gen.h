@@ -133,14 +133,14 @@ static enum usher_status give(struct usher_engine *e, const struct told *t, uint
     case USHER_ROOM_ROLE: return usher_room_role(e, scope, string_of(t, USHER_FIELD_ROLE), string_of(t, USHER_FIELD_HOLDER), opt, answer);
     case USHER_ROOM_SHARE: return usher_room_share(e, scope, string_of(t, USHER_FIELD_MEMBER), string_of(t, USHER_FIELD_SHARE), opt, answer);
     case USHER_ROOM_UNSHARE: return usher_room_unshare(e, scope, string_of(t, USHER_FIELD_SHARE), opt, answer);
-    case USHER_ROOM_SHOW: return usher_room_show(e, scope, opt, reply);
+    case USHER_ROOM_SHOW: return usher_room_stats(e, scope, opt, reply);
     case USHER_ROOM_SNAPSHOT: return usher_room_snapshot(e, scope, opt, reply);
     case USHER_ROOM_CHANGES: return usher_room_changes(e, scope, opt, reply);
     case USHER_ROOM_SWEEP: return usher_room_sweep(e, scope, opt, reply);
-    case USHER_SERIAL_RULE: return usher_serial_rule(e, scope, settings, opt, reply);
+    case USHER_SERIAL_RULE: return usher_serial_set(e, scope, settings, opt, reply);
     case USHER_SERIAL_FILL: return usher_serial_fill(e, scope, number_of(t, USHER_FIELD_N), opt, answer);
     case USHER_SERIAL_TAKE: return usher_serial_take(e, scope, number_of(t, USHER_FIELD_N), opt, reply);
-    case USHER_SERIAL_CHECK: return usher_serial_check(e, scope, opt, reply);
+    case USHER_SERIAL_CHECK: return usher_serial_stats(e, scope, opt, reply);
     case USHER_SERIAL_TICK: return usher_serial_tick(e, scope, opt, answer);
     case USHER_SERIAL_SETMAX: return usher_serial_setmax(e, scope, number_of(t, USHER_FIELD_RAISE), opt, answer);
     case USHER_SERIAL_SETMAXCUR: return usher_serial_setmaxcur(e, scope, number_of(t, USHER_FIELD_HIGHEST), opt, answer);
@@ -155,7 +155,7 @@ static enum usher_status give(struct usher_engine *e, const struct told *t, uint
     case USHER_SERIAL_CHANGES: return usher_serial_changes(e, scope, opt, reply);
     case USHER_ID_CREATE: return usher_id_create(e, scope, settings, opt, reply);
     case USHER_ID_NEXT: return usher_id_next(e, scope, number_of(t, USHER_FIELD_N), opt, answer);
-    case USHER_ID_SHOW: return usher_id_show(e, scope, opt, reply);
+    case USHER_ID_SHOW: return usher_id_stats(e, scope, opt, reply);
     case USHER_ID_SET: return usher_id_set(e, scope, settings, opt, reply);
     case USHER_ID_RETURN: return usher_id_return(e, scope, number_of(t, USHER_FIELD_FIRST), number_of(t, USHER_FIELD_N), opt, answer);
     case USHER_ID_CHANGES: return usher_id_changes(e, scope, opt, reply);

@@ -629,10 +629,10 @@ TEST(settings_come_back_as_they_can_be_given)
     usher_reply_done(reply);
     rule.prefix = "A";
     rule.width = 3;
-    assert_int_equal(usher_serial_rule(e, "r", &rule, NULL, NULL), USHER_OK);
+    assert_int_equal(usher_serial_set(e, "r", &rule, NULL, NULL), USHER_OK);
     rule.prefix = "";
     rule.width = 0;
-    assert_int_equal(usher_serial_rule(e, "r", &rule, NULL, &reply), USHER_OK);
+    assert_int_equal(usher_serial_set(e, "r", &rule, NULL, &reply), USHER_OK);
     assert_true(usher_serial_settings_of(reply, &rule));
     assert_string_equal(rule.prefix, "");
     assert_int_equal(rule.width, 3);
@@ -642,13 +642,13 @@ TEST(settings_come_back_as_they_can_be_given)
     assert_int_equal(rule.mode, USHER_SERIAL_MODE_QUEUE);
     usher_reply_done(reply);
     rule.check = USHER_SERIAL_CHECK_LUHN;
-    assert_int_equal(usher_serial_rule(e, "r", &rule, NULL, NULL), USHER_OK);
+    assert_int_equal(usher_serial_set(e, "r", &rule, NULL, NULL), USHER_OK);
     rule.check = (enum usher_serial_check_digit)0;
-    assert_int_equal(usher_serial_rule(e, "r", &rule, NULL, NULL), USHER_SAME);
+    assert_int_equal(usher_serial_set(e, "r", &rule, NULL, NULL), USHER_SAME);
     rule.check = USHER_SERIAL_CHECK_OFF;
-    assert_int_equal(usher_serial_rule(e, "r", &rule, NULL, NULL), USHER_OK);
+    assert_int_equal(usher_serial_set(e, "r", &rule, NULL, NULL), USHER_OK);
     rule.check = (enum usher_serial_check_digit) - 2;
-    assert_int_equal(usher_serial_rule(e, "r", &rule, NULL, NULL), USHER_INVALID);
+    assert_int_equal(usher_serial_set(e, "r", &rule, NULL, NULL), USHER_INVALID);
     usher_close(e);
 }
 

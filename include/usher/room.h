@@ -181,36 +181,38 @@ USHER_API enum usher_status usher_room_digest(struct usher_engine *e, const char
                                               uint64_t *ret_epoch, uint64_t *ret_version,
                                               char ret_digest[33]);
 
+struct usher_list_options;
+
 /**
- * List open rooms by (time of opening, name), at most @max (0 = 100) and USHER_PAGE_MAX, as rows
- * with name and since_ms (time of opening).  While the reply has more, continue with @after and
- * @created_ms = name and created_ms of its answer (usher_room_answer_of(); @created_ms 0: that of
- * @after, which must still be open: else USHER_MISSING).  A room that stays open is on exactly one
- * page, a room that is closed or whose linger is over on none; so a page may have fewer than @max
- * rows although there are more.  @now_ms 0: the engine's clock.  64 commands in one batch, then
- * one for each room.
+ * List open rooms by (time of opening, name), at most opt->max and USHER_PAGE_MAX, as rows with
+ * name and since_ms (time of opening).  While the reply has more, continue with opt->after and
+ * opt->created_ms = name and created_ms of its answer (usher_room_answer_of(); without created_ms
+ * the room must still be open: else USHER_MISSING).  A room that stays open is on exactly one page,
+ * a room that is closed or whose linger is over on none; so a page may have fewer rows than
+ * opt->max although there are more.  64 commands in one batch, then one for each room.
  *
  * *@ret_reply is the caller's, NULL if the call itself failed.  USHER_OK, USHER_MISSING,
  * USHER_INVALID, USHER_NOMEM; USHER_UNAVAILABLE: a part of the store does not answer, the message
- * has the size of that part, and the rows are those of the others.  Threads: any.  Since 0.1.
+ * has the size of that part, and the rows are those of the others.  @opt may be NULL.  Options:
+ * opt->timeout_ms, opt->now_ms, opt->max, opt->after, opt->created_ms.  Threads: any.  Since 0.1.
  */
-USHER_API enum usher_status usher_room_list(struct usher_engine *e, const char *after,
-                                            int64_t created_ms, size_t max, int64_t now_ms,
+USHER_API enum usher_status usher_room_list(struct usher_engine *e,
+                                            const struct usher_list_options *opt,
                                             struct usher_reply **ret_reply);
 
 /**
- * Hand out at most @batch (0 = 100) open rooms that are due, as rows, and apply their due expiries
- * as usher_room_sweep() does.  Each room is due once in @every_ms (0 = a minute) and handed out to
- * one worker.  It is @worker's until the worker's next call, which means that it is done, or until
- * @lease_ms (0 = 30 s) are over; then the next worker gets it.  A worker that restarts takes a new
- * name.  @now_ms 0: the store's time.  64 commands, and one for each room.
+ * Hand out at most opt->max open rooms that are due, as rows, and apply their due expiries as
+ * usher_room_sweep() does.  Each room is due once in opt->every_ms and handed out to one worker.
+ * It is @worker's until the worker's next call, which means that it is done, or until
+ * opt->lease_ms are over; then the next worker gets it.  A worker that restarts takes a new name.
+ * 64 commands, and one for each room.
  *
  * Reply and statuses as with usher_room_list(); with USHER_UNAVAILABLE the rows are handed out,
- * too.
+ * too.  Options: opt->timeout_ms, opt->now_ms, opt->max, opt->every_ms, opt->lease_ms.
  */
 USHER_API enum usher_status usher_room_patrol(struct usher_engine *e, const char *worker,
-                                              size_t batch, int64_t every_ms, int64_t lease_ms,
-                                              int64_t now_ms, struct usher_reply **ret_reply);
+                                              const struct usher_list_options *opt,
+                                              struct usher_reply **ret_reply);
 
 /* ---- made by src/api/gen_calls.py: do not edit ----------------------------------------- */
 /* clang-format off */

@@ -127,13 +127,15 @@ enum usher_serial_why {
 /* ---- functions ---------------------------------------------------------------------- */
 
 /** Read the journal of @rule that the engine's authority keeps (journal=1): call @fn for at most
- * @max events (0 = all) after @row (0 = from the beginning), in the order of writing.  After a loss
- * versions start over, with another epoch.  An issue with a number that had been issued before is
- * `twice`; when it is entered an error is logged.  See usher/authority.h.  USHER_OK; USHER_INVALID:
- * there is no authority, or none whose journal can be read. */
+ * opt->max events after opt->row, in the order of writing.  After a loss versions start over, with
+ * another epoch.  An issue with a number that had been issued before is `twice`; when it is entered
+ * an error is logged.  See usher/authority.h.  @opt may be NULL.  Options: opt->timeout_ms,
+ * opt->max, opt->row.  USHER_OK; USHER_INVALID: there is no authority, or none whose journal can be
+ * read. */
 struct usher_authority_event;
+struct usher_list_options;
 USHER_API enum usher_status usher_serial_journal(
-    struct usher_engine *e, const char *rule, uint64_t row, size_t max,
+    struct usher_engine *e, const char *rule, const struct usher_list_options *opt,
     void (*fn)(void *payload, const struct usher_authority_event *event), void *payload);
 
 /** Words for codes; "?" if there is none.  Static. */

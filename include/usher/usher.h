@@ -516,28 +516,48 @@ struct usher_scope_info {
     int64_t items;
 };
 
+/* Options of the lists: usher_scopes(), usher_room_list(), usher_room_patrol(),
+ * usher_serial_journal(), usher_nodes().  One that a list does not take is USHER_INVALID. */
+struct usher_list_options {
+    size_t size;          /* set by USHER_LIST_OPTIONS_INIT */
+    int64_t timeout_ms;   /* of each answer of a server, not of the whole; 0 = the engine's */
+    int64_t now_ms;       /* rooms: time of the command; 0 = the engine's clock */
+    int64_t max;          /* all but nodes: maximum rows, 1 to USHER_LIST_MAX, 0 =
+                           * USHER_LIST_DEFAULT; in a journal any number, 0 = all */
+    const char *after;    /* scopes, room list: continue after this one, where a page ended */
+    int64_t created_ms;   /* room list: with after: when that room was opened; 0 = look it up */
+    enum usher_noun noun; /* scopes: only of this noun */
+    int64_t every_ms;     /* room patrol: from one patrol of a room to the next; 0 = a minute */
+    int64_t lease_ms;     /* room patrol: for how long a worker has a room; 0 = 30 s */
+    uint64_t row;         /* journal: events after this row */
+};
+/* clang-format off */
+#ifdef __cplusplus
+#define USHER_LIST_OPTIONS_INIT \
+    { sizeof(struct usher_list_options), 0, 0, 0, NULL, 0, (enum usher_noun)0, 0, 0, 0 }
+#else
+#define USHER_LIST_OPTIONS_INIT { .size = sizeof(struct usher_list_options) }
+#endif
+/* clang-format on */
+
 typedef void usher_scope_fn(void *payload, const struct usher_scope_info *info);
 
 /**
- * List the scopes of @noun (0 = every noun): call @fn for each, by noun, then in byte order of
- * names.
+ * List the scopes: call @fn for each, by noun, then in byte order of names.  *@ret_more (may be
+ * NULL) is whether there are more: continue with opt->after = "NOUN/NAME" of the last one.
  *
- * @after     continue after this scope ("number/sales", where a page ended); NULL = from the start
- * @max       maximum scopes (1 to USHER_LIST_MAX; 0 = USHER_LIST_DEFAULT)
- * @ret_more  whether there are more; may be NULL
- *
- * Dropped and deleted scopes are not listed.  Changes nothing.  @fn must not use @e.
+ * Dropped and deleted scopes are not listed.  Changes nothing.  @fn must not use @e.  @opt may be
+ * NULL.  Options: opt->timeout_ms, opt->noun, opt->after, opt->max.
  *
  * USHER_OK
  * USHER_UNAVAILABLE  also if a node of a cluster does not answer, or the user has no right to some
  *                    scopes on Redis: @fn got the others, and usher_message() names what is missing
  * USHER_INVALID, USHER_NOMEM
  *
- * Cost: O(scopes of the store) for each page; on Redis O(keys of the server).  The timeout covers
- * the waiting only.
+ * Cost: O(scopes of the store) for each page; on Redis O(keys of the server).
  */
-USHER_API enum usher_status usher_scopes(struct usher_engine *e, enum usher_noun noun,
-                                         const char *after, size_t max, usher_scope_fn *fn,
+USHER_API enum usher_status usher_scopes(struct usher_engine *e,
+                                         const struct usher_list_options *opt, usher_scope_fn *fn,
                                          void *payload, bool *ret_more);
 
 /**
@@ -625,13 +645,15 @@ typedef void usher_node_fn(void *payload, const struct usher_node *node);
 /**
  * Call @fn for each server of the store: in a cluster all masters, each with the replicas it
  * reports as connected.  Changes nothing.  @fn must not use @e.  Takes at most two seconds for each
- * server, and the engine's timeout in all.
+ * server, and the timeout in all.  @opt may be NULL.  Options: opt->timeout_ms.
  *
  * USHER_OK
  * USHER_UNAVAILABLE  a server does not answer; @fn received it and all others
  * USHER_INVALID, USHER_NOMEM
  */
-USHER_API enum usher_status usher_nodes(struct usher_engine *e, usher_node_fn *fn, void *payload);
+USHER_API enum usher_status usher_nodes(struct usher_engine *e,
+                                        const struct usher_list_options *opt, usher_node_fn *fn,
+                                        void *payload);
 
 /** Count the commands of @e that ended as USHER_UNKNOWN and as USHER_UNAVAILABLE since it was
  *  opened, except cancelled ones.  USHER_OK, USHER_INVALID.  Threads: any. */

@@ -164,6 +164,7 @@ static bool is_scope(const struct cli *cli, const struct usher__noun *noun,
 static void guess_scope(struct guess *g, const struct usher__noun *noun)
 {
     struct usher_text typed = { g->begin, g->size };
+    struct usher_list_options opt = USHER_LIST_OPTIONS_INIT;
     char after[NAME_SIZE + 16];
 
     if (g->cli->engine == NULL || g->size >= NAME_SIZE)
@@ -172,8 +173,10 @@ static void guess_scope(struct guess *g, const struct usher__noun *noun)
     if (g->size > 0 && usher__scope_fault(g->begin, g->size) == NULL &&
         is_scope(g->cli, noun, &typed))
         guess_name(g, &typed);
-    if (usher_scopes(g->cli->engine, (enum usher_noun)noun->noun, g->size > 0 ? after : NULL,
-                     USHER_LIST_MAX, scope_seen, g, &g->more) != USHER_OK)
+    opt.noun = (enum usher_noun)noun->noun;
+    opt.after = g->size > 0 ? after : NULL;
+    opt.max = USHER_LIST_MAX;
+    if (usher_scopes(g->cli->engine, &opt, scope_seen, g, &g->more) != USHER_OK)
         g->more = true; /* a server did not answer */
 }
 

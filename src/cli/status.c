@@ -163,7 +163,7 @@ static void ask_alone(struct shown *s, const char *url, const char *hosts, const
     memcpy(one + before + size, end, after + 1);
     opt.timeout_ms = EACH_MS;
     if (usher_open(one, &opt, &engine) == USHER_OK) {
-        (void)usher_nodes(engine, show, s);
+        (void)usher_nodes(engine, NULL, show, s);
         usher_close(engine);
     } else {
         silent(s, host, size, false, usher_message());
@@ -207,7 +207,7 @@ static enum usher_status ask(struct cli *cli, struct shown *s)
         ask_each(s, cli->store);
         return USHER_UNAVAILABLE;
     }
-    status = usher_nodes(cli->engine, show, s);
+    status = usher_nodes(cli->engine, NULL, show, s);
     if (status != USHER_OK)
         (void)snprintf(s->message, sizeof s->message, "%s", usher_message());
     return status;

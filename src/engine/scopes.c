@@ -184,6 +184,48 @@ const char *usher__place_fault(const struct usher_text *place, unsigned *ret_nou
     return "is not NOUN/NAME";
 }
 
+/* ---- options of lists -------------------------------------------------------------------- */
+
+#define OPTIONS_MAX 65536 /* `size` of options of a later version */
+
+static bool in_range(int64_t number, int64_t max)
+{
+    return number >= 0 && number <= max;
+}
+
+const char *usher__list_options(const struct usher_engine *e, const struct usher_list_options *from,
+                                unsigned takes, struct usher_list_options *o)
+{
+    unsigned given;
+
+    *o = (struct usher_list_options)USHER_LIST_OPTIONS_INIT;
+    if (from != NULL && (from->size < sizeof from->size || from->size > OPTIONS_MAX))
+        return "options are not set by USHER_LIST_OPTIONS_INIT";
+    for (size_t i = sizeof *o; from != NULL && i < from->size; i++)
+        if (((const char *)from)[i] != 0)
+            return "options have a member that this version does not know";
+    if (from != NULL)
+        memcpy(o, from, from->size < sizeof *o ? from->size : sizeof *o);
+    given = (o->now_ms != 0 ? USHER__LIST_NOW : 0u) | (o->max != 0 ? USHER__LIST_MAX : 0u) |
+            (o->after != NULL ? USHER__LIST_AFTER : 0u) |
+            (o->created_ms != 0 ? USHER__LIST_CREATED : 0u) |
+            ((unsigned)o->noun != 0 ? USHER__LIST_NOUN : 0u) |
+            (o->every_ms != 0 || o->lease_ms != 0 ? USHER__LIST_PATROL : 0u) |
+            (o->row != 0 ? USHER__LIST_ROW : 0u);
+    if ((given & ~takes) != 0)
+        return "an option is not one of this list";
+    if (!in_range(o->max, (takes & USHER__LIST_ROW) != 0 ? USHER_EXACT_MAX : USHER_LIST_MAX) ||
+        !in_range(o->timeout_ms, USHER_SPAN_MAX) || !in_range(o->now_ms, USHER_TIME_MAX) ||
+        !in_range(o->created_ms, USHER_TIME_MAX) || !in_range(o->every_ms, USHER_SPAN_MAX) ||
+        !in_range(o->lease_ms, USHER_SPAN_MAX))
+        return "max, created, now, timeout, every or lease is out of range";
+    if (o->timeout_ms == 0)
+        o->timeout_ms = e->timeout_ms;
+    return NULL;
+}
+
+/* ---- the list ----------------------------------------------------------------------------- */
+
 static void tell(const struct page *p, usher_scope_fn *fn, void *payload)
 {
     struct usher_scope_info info;
@@ -204,25 +246,26 @@ static void tell(const struct page *p, usher_scope_fn *fn, void *payload)
     }
 }
 
-enum usher_status usher_scopes(struct usher_engine *e, enum usher_noun noun, const char *after,
-                               size_t max, usher_scope_fn *fn, void *payload, bool *ret_more)
+enum usher_status usher_scopes(struct usher_engine *e, const struct usher_list_options *opt,
+                               usher_scope_fn *fn, void *payload, bool *ret_more)
 {
     enum usher_status status = usher__engine_check(e);
-    struct page p = { .after = { "", 0 }, .max = max != 0 ? max : USHER_LIST_DEFAULT };
-    const char *fault = NULL;
+    struct usher_list_options o;
+    struct page p = { .after = { "", 0 } };
+    const char *fault;
     char why[192] = "";
 
     if (status != USHER_OK)
         return status;
-    if (fn == NULL)
+    fault = usher__list_options(e, opt, USHER__LIST_MAX | USHER__LIST_AFTER | USHER__LIST_NOUN, &o);
+    p.max = o.max != 0 ? (size_t)o.max : USHER_LIST_DEFAULT;
+    if (fault == NULL && fn == NULL)
         fault = "fn is NULL";
-    else if (max > USHER_LIST_MAX)
-        fault = "max is above 10000";
-    else if ((unsigned)noun != 0 &&
-             (usher__noun((unsigned)noun) == NULL || usher__noun((unsigned)noun)->hidden))
+    else if (fault == NULL && (unsigned)o.noun != 0 &&
+             (usher__noun((unsigned)o.noun) == NULL || usher__noun((unsigned)o.noun)->hidden))
         fault = "no such noun";
-    if (fault == NULL && after != NULL) {
-        fault = usher__place_fault(&(struct usher_text){ after, strlen(after) }, &p.after_noun,
+    if (fault == NULL && o.after != NULL) {
+        fault = usher__place_fault(&(struct usher_text){ o.after, strlen(o.after) }, &p.after_noun,
                                    &p.after);
         if (fault != NULL) {
             usher__message_set("scopes: after %s", fault);
@@ -234,8 +277,8 @@ enum usher_status usher_scopes(struct usher_engine *e, enum usher_noun noun, con
         return USHER_INVALID;
     }
     p.alloc = e->opt.alloc;
-    status = e->store->ops->scan(e->store, noun, NULL, false, usher__monotonic_ms() + e->timeout_ms,
-                                 seen, &p, why);
+    status = e->store->ops->scan(e->store, o.noun, NULL, false,
+                                 usher__monotonic_ms() + o.timeout_ms, seen, &p, why);
     if (status == USHER_OK || status == USHER_UNAVAILABLE) {
         if (p.n > 1)
             qsort(p.heap, p.n, sizeof(struct row *), compare_places);

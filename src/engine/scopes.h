@@ -14,4 +14,20 @@ enum usher_status usher__engine_scan(struct usher_engine *e, int64_t timeout_ms,
                                      enum usher_noun noun, const struct usher_text *scope,
                                      usher_scan_fn *fn, void *payload);
 
+/* Options that a list takes in addition to a timeout. */
+enum usher__list_takes {
+    USHER__LIST_NOW = 1u << 0,
+    USHER__LIST_MAX = 1u << 1,
+    USHER__LIST_AFTER = 1u << 2,
+    USHER__LIST_CREATED = 1u << 3,
+    USHER__LIST_NOUN = 1u << 4,
+    USHER__LIST_PATROL = 1u << 5, /* every_ms, lease_ms */
+    USHER__LIST_ROW = 1u << 6
+};
+
+/* Write @from, of a program (of any size; NULL: none), to *@ret, with a timeout.  Return NULL, or
+ * the fault in it. */
+const char *usher__list_options(const struct usher_engine *e, const struct usher_list_options *from,
+                                unsigned takes, struct usher_list_options *ret);
+
 #endif

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "engine/engine.h"
+#include "engine/scopes.h"
 
 const char *usher_durability_word(enum usher_durability durability)
 {
@@ -37,16 +38,20 @@ void usher__node_init(struct usher_node *node, const char *name, unsigned caps)
     node->master.data = node->why.data = "";
 }
 
-enum usher_status usher_nodes(struct usher_engine *e, usher_node_fn *fn, void *payload)
+enum usher_status usher_nodes(struct usher_engine *e, const struct usher_list_options *opt,
+                              usher_node_fn *fn, void *payload)
 {
     enum usher_status status = usher__engine_check(e);
     const struct usher_store_ops *ops;
+    struct usher_list_options o;
+    const char *fault;
     char why[192] = "";
 
     if (status != USHER_OK)
         return status;
-    if (fn == NULL) {
-        usher__message_set("nodes: fn is NULL");
+    fault = usher__list_options(e, opt, 0, &o);
+    if (fault != NULL || fn == NULL) {
+        usher__message_set("nodes: %s", fault != NULL ? fault : "fn is NULL");
         return USHER_INVALID;
     }
     ops = e->store->ops;
@@ -57,7 +62,7 @@ enum usher_status usher_nodes(struct usher_engine *e, usher_node_fn *fn, void *p
         fn(payload, &node);
         return USHER_OK;
     }
-    status = ops->nodes(e->store, usher__monotonic_ms() + e->timeout_ms, fn, payload, why);
+    status = ops->nodes(e->store, usher__monotonic_ms() + o.timeout_ms, fn, payload, why);
     if (status != USHER_OK)
         usher__message_set("nodes: %s", why[0] != '\0' ? why : usher_status_text(status));
     return status;

@@ -1136,7 +1136,7 @@ TEST(a_room_is_listed_after_a_second_call)
                           "put", "ok", "");
             assert_int_equal(check_faults(e, keep_fault, fault, &faults), USHER_OK);
             assert_int_equal(faults, 0);
-            assert_int_equal(usher_room_list(e, NULL, 0, 0, 0, &list), USHER_OK);
+            assert_int_equal(usher_room_list(e, NULL, &list), USHER_OK);
             assert_int_equal(list->n_rows, 1);
             assert_string_equal(usher_reply_text(list, 0, USHER_FIELD_NAME, NULL), names[i]);
             assert_int_equal(usher_reply_int(list, 0, USHER_FIELD_SINCE),

@@ -241,9 +241,9 @@ static void all_is_looked_at(unsigned dead)
     assert_true(found.scopes >= n);
 
     begin_us = clock_us();
-    assert_int_equal(
-        usher_scopes(onlooker, USHER_NUMBER, NULL, POOLS + 1, count_scope, &listed, NULL),
-        USHER_UNAVAILABLE);
+    assert_int_equal(usher_scopes(onlooker, LIST_OF(.noun = USHER_NUMBER, .max = POOLS + 1),
+                                  count_scope, &listed, NULL),
+                     USHER_UNAVAILABLE);
     assert_non_null(strstr(usher_message(), port));
     assert_true(clock_us() - begin_us < (2 * TIMEOUT_MS + CALM_MS) * 1000 + atomic_load(&late_us));
     assert_int_equal(listed, n);

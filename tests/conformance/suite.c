@@ -3754,9 +3754,10 @@ TEST(scopes_are_listed_in_pages)
             size_t n = found.n;
 
             (void)snprintf(after, sizeof after, "%s", n > 0 ? found.scope[n - 1] : "");
-            assert_int_equal(usher_scopes(f->e, (enum usher_noun)0, n > 0 ? after : NULL, sizes[k],
-                                          list_one, &found, &more),
-                             USHER_OK);
+            assert_int_equal(
+                usher_scopes(f->e, LIST_OF(.after = n > 0 ? after : NULL, .max = (int64_t)sizes[k]),
+                             list_one, &found, &more),
+                USHER_OK);
             assert_true(more == (found.n < LISTED) && found.n - n <= sizes[k]);
         } while (more);
         assert_int_equal(found.n, LISTED);
@@ -3764,27 +3765,33 @@ TEST(scopes_are_listed_in_pages)
     }
     /* of one noun, and from where there is nothing */
     found.n = 0;
-    assert_int_equal(usher_scopes(f->e, USHER_ROOM, NULL, 0, list_one, &found, &more), USHER_OK);
+    assert_int_equal(usher_scopes(f->e, LIST_OF(.noun = USHER_ROOM), list_one, &found, &more),
+                     USHER_OK);
     assert_true(found.n == LISTED / 3 && !more);
     assert_string_equal(found.scope[0], all.scope[LISTED / 3]);
     found.n = 0;
-    assert_int_equal(usher_scopes(f->e, USHER_ROOM, "number/z", 2, list_one, &found, NULL),
+    assert_int_equal(usher_scopes(f->e, LIST_OF(.noun = USHER_ROOM, .after = "number/z", .max = 2),
+                                  list_one, &found, NULL),
                      USHER_OK);
     assert_int_equal(found.n, 2);
-    assert_int_equal(usher_scopes(f->e, USHER_NUMBER, "room/a", 2, list_one, &found, &more),
+    assert_int_equal(usher_scopes(f->e, LIST_OF(.noun = USHER_NUMBER, .after = "room/a", .max = 2),
+                                  list_one, &found, &more),
                      USHER_OK);
     assert_true(found.n == 2 && !more);
 
-    assert_int_equal(usher_scopes(f->e, USHER_ROOMS, NULL, 0, list_one, &found, NULL),
-                     USHER_INVALID);
-    assert_int_equal(usher_scopes(f->e, (enum usher_noun)99, NULL, 0, list_one, &found, NULL),
+    assert_int_equal(usher_scopes(f->e, LIST_OF(.noun = USHER_ROOMS), list_one, &found, NULL),
                      USHER_INVALID);
     assert_int_equal(
-        usher_scopes(f->e, USHER_ROOM, NULL, USHER_LIST_MAX + 1, list_one, &found, NULL),
+        usher_scopes(f->e, LIST_OF(.noun = (enum usher_noun)99), list_one, &found, NULL),
         USHER_INVALID);
-    assert_int_equal(usher_scopes(f->e, USHER_ROOM, NULL, 0, NULL, NULL, NULL), USHER_INVALID);
-    assert_int_equal(usher_scopes(f->e, USHER_ROOM, "hall", 0, list_one, &found, NULL),
+    assert_int_equal(usher_scopes(f->e, LIST_OF(.noun = USHER_ROOM, .max = USHER_LIST_MAX + 1),
+                                  list_one, &found, NULL),
                      USHER_INVALID);
+    assert_int_equal(usher_scopes(f->e, LIST_OF(.noun = USHER_ROOM), NULL, NULL, NULL),
+                     USHER_INVALID);
+    assert_int_equal(
+        usher_scopes(f->e, LIST_OF(.noun = USHER_ROOM, .after = "hall"), list_one, &found, NULL),
+        USHER_INVALID);
     assert_non_null(strstr(usher_message(), "NOUN/NAME"));
 }
 

@@ -34,7 +34,7 @@ static size_t scopes(struct fixture *f, enum usher_noun noun)
 {
     size_t n = 0;
 
-    assert_int_equal(usher_scopes(f->e, noun, NULL, 0, count_one, &n, NULL), USHER_OK);
+    assert_int_equal(usher_scopes(f->e, LIST_OF(.noun = noun), count_one, &n, NULL), USHER_OK);
     return n;
 }
 

@@ -909,7 +909,7 @@ TEST(a_reset_that_goes_back_repeats_nothing)
                  gap_free ? "202403-4" : "202403-1002");
         one_more(e, USHER_SERIAL_RESET_NONE, "", gap_free, NULL);
         one_more(e, USHER_SERIAL_RESET_DAY, "%Y%m%d-", gap_free, NULL);
-        assert_int_equal(usher_serial_journal(e, "p", 0, 0, is_not_twice, NULL), USHER_OK);
+        assert_int_equal(usher_serial_journal(e, "p", NULL, is_not_twice, NULL), USHER_OK);
         audit(e);
         usher_close(e);
     }
@@ -1134,24 +1134,26 @@ TEST(the_journal_is_in_order_over_losses)
             usher_result_done(&r);
         }
         memset(&life, 0, sizeof life);
-        assert_int_equal(usher_serial_journal(e, "i", 0, 0, told_add, &life), USHER_OK);
+        assert_int_equal(usher_serial_journal(e, "i", NULL, told_add, &life), USHER_OK);
         for (int k = 0; k < life.n; k++)
             if (strncmp(life.lines[k], want[k], strlen(want[k]) - 4) != 0)
                 fail_msg("%s instead of %s", life.lines[k], want[k]);
         assert_int_equal(life.n, i == 0 ? 2 : 5);
         if (i == 1) {
             memset(&life, 0, sizeof life);
-            assert_int_equal(usher_serial_journal(e, "i", 2, 2, told_add, &life), USHER_OK);
+            assert_int_equal(
+                usher_serial_journal(e, "i", LIST_OF(.row = 2, .max = 2), told_add, &life),
+                USHER_OK);
             assert_int_equal(life.n, 2);
             assert_memory_equal(life.lines[0], "3 take I1003 ", 13);
             memset(&life, 0, sizeof life);
-            assert_int_equal(usher_serial_journal(e, "nobody", 0, 0, told_add, &life), USHER_OK);
+            assert_int_equal(usher_serial_journal(e, "nobody", NULL, told_add, &life), USHER_OK);
             assert_int_equal(life.n, 0);
         }
         usher_close(e);
     }
     assert_int_equal(usher_open("memory:", NULL, &e), USHER_OK);
-    assert_int_equal(usher_serial_journal(e, "i", 0, 0, told_add, &life), USHER_INVALID);
+    assert_int_equal(usher_serial_journal(e, "i", NULL, told_add, &life), USHER_INVALID);
     assert_non_null(strstr(usher_message(), "no authority"));
     usher_close(e);
 }

@@ -423,7 +423,7 @@ TEST(the_journal_reports_nothing_without_a_fault)
             assert_int_equal(issue(&w, "serial take d req=b", NULL), 4);
             assert_int_equal(issue(&w, "serial take d", NULL), 101);
             all_is_well(&w);
-            assert_int_equal(usher_serial_journal(w.e, "d", 0, 0, count_twice, &seen), USHER_OK);
+            assert_int_equal(usher_serial_journal(w.e, "d", NULL, count_twice, &seen), USHER_OK);
             assert_int_equal(seen.n, 4); /* repeats are not entered */
             assert_int_equal(seen.twice, 0);
             if (own) { /* away: by hand, and paid when it is back */
@@ -853,7 +853,7 @@ TEST(an_owner_gets_another_number_after_a_loss)
             assert_int_equal(w.logged.errors, 1);
             assert_non_null(
                 strstr(w.logged.line, "serial/g: confirmed a second time: number 1, row "));
-            assert_int_equal(usher_serial_journal(w.e, "g", 0, 0, count_twice, &seen), USHER_OK);
+            assert_int_equal(usher_serial_journal(w.e, "g", NULL, count_twice, &seen), USHER_OK);
             assert_int_equal(seen.twice, 1);
             assert_int_equal(faults(&w, &lines), 1);
             world_close(&w);
@@ -884,7 +884,7 @@ TEST(the_journal_has_numbers_in_doubt_that_a_person_ends)
         must(&w, USHER_OK, line);
         must(&w, USHER_OK, line);
         must(&w, USHER_SAME, line);
-        assert_int_equal(usher_serial_journal(w.e, "g", 0, 0, count_twice, &seen), USHER_OK);
+        assert_int_equal(usher_serial_journal(w.e, "g", NULL, count_twice, &seen), USHER_OK);
         assert_int_equal(seen.n, 80);
         assert_int_equal(seen.twice, 0);
         all_is_well(&w);
@@ -995,7 +995,7 @@ TEST(a_check_compares_what_is_kept)
             struct seen seen = { 0, 0 };
             struct usher_result r;
 
-            assert_int_equal(usher_serial_journal(w.e, "r", 0, 0, count_twice, &seen), USHER_OK);
+            assert_int_equal(usher_serial_journal(w.e, "r", NULL, count_twice, &seen), USHER_OK);
             assert_true(seen.n >= 1);
             (void)line_execute(w.e, &r, "serial take r n=3"); /* in a row by chance */
             usher_result_done(&r);

@@ -1075,7 +1075,7 @@ TEST(sides_that_use_their_engine_are_told)
         assert_int_equal(ask_queue_history(e, "desk", NULL, NULL, 0, &r), USHER_OK);
         usher_result_done(&r);
         assert_int_equal(usher_check(e, NULL, intruding_fault, &i, &found), USHER_OK);
-        assert_int_equal(usher_serial_journal(e, "q", 0, 0, intruding_event, &i), USHER_OK);
+        assert_int_equal(usher_serial_journal(e, "q", NULL, intruding_event, &i), USHER_OK);
         for (unsigned c = 0; c < CLOSES; c++)
             if (s.called[c] == 0 && c != RELEASES)
                 fail_msg("%s: call %u was not made", store_at(k)->name, c);

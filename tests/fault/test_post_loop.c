@@ -281,7 +281,7 @@ TEST(a_room_is_opened_and_closed_without_waiting)
     post_verb(&h, USHER_ROOM_CLOSE, "before", NULL, 0, LONG_MS);
     answers(&h);
     assert_int_equal(h.done, h.posted);
-    assert_int_equal(usher_room_list(h.e, NULL, 0, 0, 0, &rooms), USHER_OK);
+    assert_int_equal(usher_room_list(h.e, NULL, &rooms), USHER_OK);
     assert_int_equal(rooms->n_rows, 1);
     assert_string_equal(usher_reply_text(rooms, 0, USHER_FIELD_NAME, NULL), "room");
     usher_reply_done(rooms);
@@ -326,7 +326,7 @@ TEST(a_room_that_is_open_is_listed_whatever_breaks)
             fail_msg("%s", usher_message());
     }
     proxy_arm(proxy, &(struct proxy_fault){ .kind = PROXY_NO_FAULT });
-    assert_int_equal(usher_room_list(h.e, NULL, 0, 0, 0, &rooms), USHER_OK);
+    assert_int_equal(usher_room_list(h.e, NULL, &rooms), USHER_OK);
     for (unsigned i = 0; i < ROOMS; i++) {
         char room[16];
         bool there = false;
@@ -406,7 +406,7 @@ TEST(a_room_is_opened_with_little_memory)
         }
         failed = s.n >= k;
         s.fails = 0;
-        assert_int_equal(usher_room_list(h.e, NULL, 0, 0, 0, &rooms), USHER_OK);
+        assert_int_equal(usher_room_list(h.e, NULL, &rooms), USHER_OK);
         status = usher_room_stats(h.e, "room", NULL, NULL);
         assert_int_equal(rooms->n_rows, status == USHER_OK);
         assert_true(failed || status == USHER_OK);

@@ -140,7 +140,7 @@ static bool has_own_clocks(struct usher_engine *e)
 {
     bool own = false;
 
-    assert_int_equal(usher_nodes(e, see_clocks, &own), USHER_OK);
+    assert_int_equal(usher_nodes(e, NULL, see_clocks, &own), USHER_OK);
     return own;
 }
 

@@ -395,7 +395,7 @@ TEST(the_servers_of_the_store_are_those_of_the_master)
     char at[32];
 
     assert_int_equal(engine_open(url_of(0, SENTINELS, NAME), PATIENCE_MS, &e), USHER_OK);
-    assert_int_equal(usher_nodes(e, see, &s), USHER_OK);
+    assert_int_equal(usher_nodes(e, NULL, see, &s), USHER_OK);
     (void)snprintf(at, sizeof at, "127.0.0.1:%d", redis_server_port(master));
     assert_string_equal(s.first, at);
     assert_int_equal(s.n, 2); /* and its replica */
@@ -403,7 +403,7 @@ TEST(the_servers_of_the_store_are_those_of_the_master)
     for (int i = 0; i < SENTINELS; i++)
         assert_int_equal(redis_server_kill(sentinel[i], SIGKILL), 0);
     memset(&s, 0, sizeof s);
-    assert_int_equal(usher_nodes(e, see, &s), USHER_UNAVAILABLE);
+    assert_int_equal(usher_nodes(e, NULL, see, &s), USHER_UNAVAILABLE);
     assert_string_equal(s.first, NAME);
     assert_int_equal(s.n, 1);
     assert_false(s.answers);

@@ -80,7 +80,7 @@ TEST(a_master_tells_of_its_replica)
     (void)snprintf(its, sizeof its, "127.0.0.1:%d", redis_server_port(replica));
     e = engine_open(redis_server_url(master, url));
     expect_ok(e, "number add p 1");
-    assert_int_equal(usher_nodes(e, hear, &t), USHER_OK);
+    assert_int_equal(usher_nodes(e, NULL, hear, &t), USHER_OK);
     assert_int_equal(t.n, 2);
     assert_int_equal(t.of[0].node.role, USHER_NODE_MASTER);
     assert_string_equal(t.of[0].address, at);
@@ -107,7 +107,7 @@ TEST(a_master_tells_of_its_replica)
         (void)snprintf(text, sizeof text, "number add p more%d", i);
         expect_ok(e, "%s", text);
         memset(&t, 0, sizeof t);
-        assert_int_equal(usher_nodes(e, hear, &t), USHER_OK);
+        assert_int_equal(usher_nodes(e, NULL, hear, &t), USHER_OK);
         assert_int_equal(t.n, 2);
     }
     assert_int_equal(redis_server_kill(replica, SIGCONT), 0);
@@ -118,7 +118,7 @@ TEST(a_master_tells_of_its_replica)
     (void)snprintf(url, sizeof url, "redis://%s,%s", at, its);
     e = engine_open(url);
     memset(&t, 0, sizeof t);
-    assert_int_equal(usher_nodes(e, hear, &t), USHER_UNAVAILABLE);
+    assert_int_equal(usher_nodes(e, NULL, hear, &t), USHER_UNAVAILABLE);
     assert_non_null(strstr(usher_message(), its));
     assert_int_equal(t.n, 3);
     assert_string_equal(t.of[2].address, its);
@@ -126,7 +126,7 @@ TEST(a_master_tells_of_its_replica)
     assert_true(t.of[2].why[0] != '\0');
     assert_int_equal(redis_server_kill(replica, SIGCONT), 0);
     memset(&t, 0, sizeof t);
-    assert_int_equal(usher_nodes(e, hear, &t), USHER_OK);
+    assert_int_equal(usher_nodes(e, NULL, hear, &t), USHER_OK);
     assert_int_equal(t.of[2].node.role, USHER_NODE_REPLICA);
     assert_string_equal(t.of[2].master, at);
     assert_int_equal(t.of[2].node.durability, USHER_DURABILITY_SNAPSHOT);
@@ -148,7 +148,7 @@ TEST(status_leaves_out_what_the_user_may_not_read)
                             "-config", NULL));
     (void)snprintf(url, sizeof url, "redis://ann:pw@127.0.0.1:%d", redis_server_port(s));
     e = engine_open(url);
-    assert_int_equal(usher_nodes(e, hear, &t), USHER_OK);
+    assert_int_equal(usher_nodes(e, NULL, hear, &t), USHER_OK);
     assert_int_equal(t.n, 1);
     assert_true(t.of[0].node.answers);
     assert_int_equal(t.of[0].node.role, USHER_NODE_UNKNOWN);
@@ -174,7 +174,7 @@ TEST(all_masters_of_a_cluster_are_told_of)
 
     assert_non_null(c);
     e = engine_open(redis_cluster_url(c, url));
-    assert_int_equal(usher_nodes(e, hear, &t), USHER_OK);
+    assert_int_equal(usher_nodes(e, NULL, hear, &t), USHER_OK);
     assert_true(redis_node_id(c->node[0], id));
     for (size_t i = 0; i < t.n; i++) {
         if (t.of[i].node.role == USHER_NODE_MASTER) {
@@ -192,7 +192,7 @@ TEST(all_masters_of_a_cluster_are_told_of)
     assert_int_equal(redis_server_kill(c->node[1], SIGSTOP), 0);
     (void)snprintf(port, sizeof port, ":%d", redis_server_port(c->node[1]));
     memset(&t, 0, sizeof t);
-    assert_int_equal(usher_nodes(e, hear, &t), USHER_UNAVAILABLE);
+    assert_int_equal(usher_nodes(e, NULL, hear, &t), USHER_UNAVAILABLE);
     assert_non_null(strstr(usher_message(), port));
     masters = silent = 0;
     for (size_t i = 0; i < t.n; i++) {
@@ -298,7 +298,7 @@ TEST(status_counts_failed_commands)
     assert_int_equal(unknown, 1);
     assert_int_equal(unavailable, 2);
     assert_int_equal(usher_failures(e, NULL, &unavailable), USHER_INVALID);
-    assert_int_equal(usher_nodes(e, NULL, NULL), USHER_INVALID);
+    assert_int_equal(usher_nodes(e, NULL, NULL, NULL), USHER_INVALID);
     usher_close(e);
     redis_server_stop(s);
 }
@@ -308,7 +308,7 @@ TEST(a_store_that_is_no_server_is_itself)
     struct usher_engine *e = engine_open("memory:");
     struct told t = { 0 };
 
-    assert_int_equal(usher_nodes(e, hear, &t), USHER_OK);
+    assert_int_equal(usher_nodes(e, NULL, hear, &t), USHER_OK);
     assert_int_equal(t.n, 1);
     assert_int_equal(t.of[0].node.role, USHER_NODE_ITSELF);
     assert_int_equal(t.of[0].node.durability, USHER_DURABILITY_NONE);

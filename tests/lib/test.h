@@ -35,6 +35,10 @@
 
 #include "lib/budget.h"
 
+/* Options of a list: LIST_OF(.max = 7). */
+#define LIST_OF(...) \
+    (&(const struct usher_list_options){ .size = sizeof(struct usher_list_options), __VA_ARGS__ })
+
 /* A constructor: linker sections would need one spelling for each object format, and sanitizers put
  * space between their members. */
 #define TEST_AT_START(id) __attribute__((constructor)) static void test_##id##_at_start(void)

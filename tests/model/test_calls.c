@@ -666,19 +666,22 @@ TEST(rooms_are_listed_page_by_page)
         int64_t created = 0;
         int seen = 0, pages = 0;
 
-        assert_int_equal(usher_room_list(e, NULL, 0, 0, 0, NULL), USHER_INVALID);
-        assert_int_equal(usher_room_list(e, NULL, -5, 0, 0, &reply), USHER_INVALID);
-        assert_non_null(strstr(reply->message, "created"));
-        usher_reply_done(reply);
+        assert_int_equal(usher_room_list(e, NULL, NULL), USHER_INVALID);
+        assert_int_equal(usher_room_list(e, LIST_OF(.created_ms = -5), &reply), USHER_INVALID);
+        assert_non_null(strstr(usher_message(), "created"));
+        assert_null(reply);
         for (int i = 0; i < 25; i++) {
             (void)snprintf(name, sizeof name, "room-%02d", i);
             opt.now_ms = 4000000000000 + i;
             assert_int_equal(usher_room_open(e, name, NULL, &opt, NULL), USHER_OK);
         }
         do {
-            assert_int_equal(usher_room_list(e, *after != '\0' ? after : NULL, created, 7,
-                                             4000000000100, &reply),
-                             USHER_OK);
+            assert_int_equal(
+                usher_room_list(e,
+                                LIST_OF(.after = *after != '\0' ? after : NULL,
+                                        .created_ms = created, .max = 7, .now_ms = 4000000000100),
+                                &reply),
+                USHER_OK);
             for (size_t i = 0; usher_room_row_of(reply, i, &row); i++) {
                 (void)snprintf(name, sizeof name, "room-%02d", seen);
                 assert_string_equal(row.name, name);
@@ -693,13 +696,62 @@ TEST(rooms_are_listed_page_by_page)
         } while (a.more);
         assert_int_equal(seen, 25);
         assert_int_equal(pages, 4);
-        assert_int_equal(usher_room_patrol(e, "ann", 10, 1000, 0, 4000000000100, &reply), USHER_OK);
+        assert_int_equal(
+            usher_room_patrol(
+                e, "ann", LIST_OF(.max = 10, .every_ms = 1000, .now_ms = 4000000000100), &reply),
+            USHER_OK);
         assert_int_equal(reply->n_rows, 10);
         usher_reply_done(reply);
-        assert_int_equal(usher_room_patrol(e, NULL, 0, 0, 0, 0, &reply), USHER_INVALID);
+        assert_int_equal(usher_room_patrol(e, NULL, NULL, &reply), USHER_INVALID);
         usher_reply_done(reply);
         usher_close(e);
     }
+}
+
+static void scope_ignored(void *payload, const struct usher_scope_info *info)
+{
+    (void)payload;
+    (void)info;
+}
+
+static void node_ignored(void *payload, const struct usher_node *node)
+{
+    (void)payload;
+    (void)node;
+}
+
+TEST(a_list_refuses_the_options_of_others)
+{
+    struct usher_engine *e = engine_on_store(&stores[0]);
+    const struct usher_list_options shorter = { .size = sizeof(size_t) }, none = { .size = 0 };
+    struct {
+        struct usher_list_options opt;
+        int64_t later;
+    } longer = { { .size = sizeof longer }, 0 };
+    const struct usher_list_options *const wrong[] = {
+        &none,
+        &longer.opt,
+        LIST_OF(.timeout_ms = -1),
+        LIST_OF(.max = -1),
+        LIST_OF(.every_ms = 1),
+        LIST_OF(.created_ms = 1),
+        LIST_OF(.row = 1),
+        LIST_OF(.now_ms = 1),
+    };
+    struct usher_reply *reply;
+
+    assert_int_equal(usher_scopes(e, &longer.opt, scope_ignored, NULL, NULL), USHER_OK);
+    longer.later = 1;
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        assert_int_equal(usher_scopes(e, wrong[i], scope_ignored, NULL, NULL), USHER_INVALID);
+    assert_int_equal(usher_scopes(e, &shorter, scope_ignored, NULL, NULL), USHER_OK);
+    assert_int_equal(usher_scopes(e, LIST_OF(.timeout_ms = 9), scope_ignored, NULL, NULL),
+                     USHER_OK);
+    assert_int_equal(usher_nodes(e, LIST_OF(.max = 1), node_ignored, NULL), USHER_INVALID);
+    assert_int_equal(usher_nodes(e, LIST_OF(.timeout_ms = 9), node_ignored, NULL), USHER_OK);
+    assert_int_equal(usher_room_list(e, LIST_OF(.lease_ms = 1), &reply), USHER_INVALID);
+    assert_int_equal(usher_room_patrol(e, "w", LIST_OF(.after = "r"), &reply), USHER_INVALID);
+    usher_close(e);
 }
 
 TEST(redis_takes_part)

@@ -1209,7 +1209,7 @@ TEST(scopes_of_all_nouns_are_found_by_one_scan)
         assert_int_equal(say(e, line, message), USHER_OK);
     }
     assert_true(redis_do_ok(server, "CONFIG", "RESETSTAT", NULL));
-    assert_int_equal(usher_scopes(e, (enum usher_noun)0, NULL, 0, count_scope, &n, NULL), USHER_OK);
+    assert_int_equal(usher_scopes(e, NULL, count_scope, &n, NULL), USHER_OK);
     assert_int_equal(n, 100);                /* a page */
     assert_in_range(calls_of("scan"), 1, 2); /* one walk of 600 keys, 1,000 places each */
     assert_int_equal(calls_of("hmget"), 200);

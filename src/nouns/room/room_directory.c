@@ -39,6 +39,7 @@
 #include "encode/reply.h"
 #include "change/result.h"
 #include "nouns/room/room_plan.h"
+#include "engine/scopes.h"
 #include "encode/result_fields.h"
 
 #define PARTITIONS 64
@@ -74,10 +75,11 @@ void usher__room_asked(struct usher__room_asked *a, enum usher_verb verb, unsign
     }
 }
 
-static enum usher_status ask(struct usher_engine *e, const struct usher__room_asked *a,
-                             struct usher_result *reply)
+/* @timeout_ms 0: the engine's. */
+static enum usher_status ask(struct usher_engine *e, int64_t timeout_ms,
+                             const struct usher__room_asked *a, struct usher_result *reply)
 {
-    (void)usher_operate(e, &a->c, reply, 1);
+    (void)usher__engine_operate(e, &a->c, reply, 1, timeout_ms);
     return reply->status;
 }
 
@@ -114,6 +116,7 @@ static enum usher_status add(struct usher_result *reply, const struct usher_room
 #define SILENT_MAX 64
 
 struct unseen {
+    int64_t timeout_ms;        /* of each answer; 0: the engine's */
     unsigned lane[SILENT_MAX]; /* lanes that do not answer */
     size_t lanes, partitions, rooms;
     char why[192]; /* of the first */
@@ -181,7 +184,7 @@ static enum usher_status add_open(struct usher_engine *e, const struct usher_roo
             asked[n_asked++] = rows[i];
     }
     if (n_asked > 0)
-        (void)usher_operate(e, look->commands, look->replies, n_asked);
+        (void)usher__engine_operate(e, look->commands, look->replies, n_asked, u->timeout_ms);
     for (size_t i = 0; i < n_asked; i++) {
         const struct usher_result *r = &look->replies[i];
 
@@ -243,7 +246,7 @@ static enum usher_status complete(struct usher_engine *e, struct usher__room_ask
             args->created_ms++;
             args->after.data = NULL;
         }
-        status = ask(e, a, &rest);
+        status = ask(e, u->timeout_ms, a, &rest);
         if (no_answer(status))
             miss(e, u, &a->c, &rest, &u->partitions);
         else if (status >= USHER_INVALID)
@@ -367,7 +370,7 @@ static enum usher_status ask_all(struct usher_engine *e, const struct usher_oper
 {
     enum usher_status status = USHER_OK;
 
-    (void)usher_operate(e, commands, pages, PARTITIONS);
+    (void)usher__engine_operate(e, commands, pages, PARTITIONS, u->timeout_ms);
     for (unsigned p = 0; p < PARTITIONS && status == USHER_OK; p++) {
         if (no_answer(pages[p].status))
             miss(e, u, &commands[p], &pages[p], &u->partitions);
@@ -380,8 +383,9 @@ static enum usher_status ask_all(struct usher_engine *e, const struct usher_oper
     return status;
 }
 
-enum usher_status usher__room_list(struct usher_engine *e, const char *after, int64_t created_ms,
-                                   size_t max, int64_t now_ms, struct usher_result *ret_reply)
+static enum usher_status list(struct usher_engine *e, int64_t timeout_ms, const char *after,
+                              int64_t created_ms, size_t max, int64_t now_ms,
+                              struct usher_result *ret_reply)
 {
     struct usher__room_asked *a;
     struct usher_operation of;
@@ -409,7 +413,7 @@ enum usher_status usher__room_list(struct usher_engine *e, const char *after, in
     if (after != NULL && created_ms == 0) {
         usher__room_asked(a, USHER_ROOMS_FIND, usher__room_partition_of(&name), NULL);
         a->c.arg.rooms.room = name;
-        status = ask(e, a, pages);
+        status = ask(e, timeout_ms, a, pages);
         if (status == USHER_OK)
             created_ms = pages->of.rooms.rows->created_ms;
         else if (status == USHER_MISSING)
@@ -433,6 +437,7 @@ enum usher_status usher__room_list(struct usher_engine *e, const char *after, in
         commands[p] = a[p].c;
     }
     memset(&unseen, 0, sizeof unseen);
+    unseen.timeout_ms = timeout_ms;
     status = ask_all(e, commands, pages, &unseen, why);
     for (unsigned p = 0; p < PARTITIONS && status == USHER_OK; p++)
         status = complete(e, &a[p], &pages[p], &unseen, why);
@@ -452,6 +457,12 @@ enum usher_status usher__room_list(struct usher_engine *e, const char *after, in
                               : finish("list", status, why, ret_reply);
 }
 
+enum usher_status usher__room_list(struct usher_engine *e, const char *after, int64_t created_ms,
+                                   size_t max, int64_t now_ms, struct usher_result *ret_reply)
+{
+    return list(e, 0, after, created_ms, max, now_ms, ret_reply);
+}
+
 /* ---- patrol ------------------------------------------------------------------------- */
 
 /* The maximum number of erasing steps of one visit to a room. */
@@ -468,7 +479,7 @@ static enum usher_room_state sweep(struct usher_engine *e, const struct usher_op
     *ret_failed = true;
     if (passes_over(e, u, c, &u->rooms))
         return USHER_ROOM_STATE_OPEN;
-    (void)usher_operate(e, c, &reply, 1);
+    (void)usher__engine_operate(e, c, &reply, 1, u->timeout_ms);
     if (no_answer(reply.status))
         miss(e, u, c, &reply, &u->rooms);
     *ret_failed = reply.status >= USHER_INVALID;
@@ -517,7 +528,7 @@ static enum usher_status claim(struct usher_engine *e, const struct usher_operat
     do {
         if (passes_over(e, u, &a.c, &u->partitions))
             return USHER_OK;
-        status = ask(e, &a, &page);
+        status = ask(e, u->timeout_ms, &a, &page);
         if (no_answer(status))
             miss(e, u, &a.c, &page, &u->partitions);
         if (status < USHER_INVALID || (no_answer(status) && u->partitions < PARTITIONS))
@@ -537,9 +548,9 @@ static enum usher_status claim(struct usher_engine *e, const struct usher_operat
     return status;
 }
 
-enum usher_status usher__room_patrol(struct usher_engine *e, const char *worker, size_t batch,
-                                     int64_t every_ms, int64_t lease_ms, int64_t now_ms,
-                                     struct usher_result *ret_reply)
+static enum usher_status patrol(struct usher_engine *e, int64_t timeout_ms, const char *worker,
+                                size_t batch, int64_t every_ms, int64_t lease_ms, int64_t now_ms,
+                                struct usher_result *ret_reply)
 {
     struct usher_text name = { worker, worker != NULL ? strlen(worker) : 0 };
     struct usher_operation of;
@@ -569,6 +580,7 @@ enum usher_status usher__room_patrol(struct usher_engine *e, const char *worker,
     /* workers begin at different places, so that they seldom meet */
     from = usher__room_partition_of(&name);
     memset(&unseen, 0, sizeof unseen);
+    unseen.timeout_ms = timeout_ms;
     for (unsigned i = 0; i < PARTITIONS && status == USHER_OK; i++)
         status = claim(e, &of, from + i, batch - ret_reply->of.room.n_rows, &unseen, ret_reply);
     if (status == USHER_OK && unseen.partitions == PARTITIONS)
@@ -577,6 +589,13 @@ enum usher_status usher__room_patrol(struct usher_engine *e, const char *worker,
                    ret_reply->message[0] != '\0' ? ret_reply->message : unseen.why);
     return status == USHER_OK ? finish_partly("patrol", &unseen, ret_reply)
                               : finish("patrol", status, why, ret_reply);
+}
+
+enum usher_status usher__room_patrol(struct usher_engine *e, const char *worker, size_t batch,
+                                     int64_t every_ms, int64_t lease_ms, int64_t now_ms,
+                                     struct usher_result *ret_reply)
+{
+    return patrol(e, 0, worker, batch, every_ms, lease_ms, now_ms, ret_reply);
 }
 
 /* ---- check -------------------------------------------------------------------------- */
@@ -606,7 +625,7 @@ static struct said hear(struct usher_engine *e, const struct usher_text *room)
     a.c.arg.rooms.room = *room;
     a.c.given |= USHER_GIVEN_NOW;
     a.c.now_ms = NOTHING_DUE_MS;
-    said.status = ask(e, &a, &reply);
+    said.status = ask(e, 0, &a, &reply);
     if (said.status == USHER_OK && reply.of.rooms.n_rows == 1) {
         said.entry = true;
         said.state = reply.of.rooms.rows->state;
@@ -663,7 +682,7 @@ enum usher_status usher__room_directory_check(struct usher_engine *e, const stru
         a.c.given |= USHER_GIVEN_ROOMS_CREATED;
         a.c.arg.rooms.created_ms = then.created_ms;
     }
-    status = ask(e, &a, &reply);
+    status = ask(e, 0, &a, &reply);
     usher_result_done(&reply);
     *ret_repaired = status == USHER_OK;
     return status >= USHER_INVALID ? status : USHER_OK;
@@ -706,41 +725,55 @@ static enum usher_status rooms_reply(struct usher_engine *e, struct usher_result
     return status;
 }
 
-/* Check that there is a pointer for the answer. */
-static enum usher_status rooms_check(struct usher_engine *e, struct usher_reply **ret)
+/* Check the arguments of @verb; *@ret_opt are its options. */
+static enum usher_status rooms_check(struct usher_engine *e, const char *verb,
+                                     const struct usher_list_options *opt, unsigned takes,
+                                     struct usher_list_options *ret_opt, struct usher_reply **ret)
 {
     enum usher_status status = usher__engine_check(e);
+    const char *fault;
 
     if (ret != NULL)
         *ret = NULL;
-    if (status != USHER_OK || ret != NULL)
+    if (status != USHER_OK)
         return status;
-    usher__message_set("room: ret_reply is NULL");
+    fault = usher__list_options(e, opt, takes, ret_opt);
+    if (fault == NULL && ret == NULL)
+        fault = "ret_reply is NULL";
+    if (fault == NULL)
+        return USHER_OK;
+    usher__message_set("room %s: %s", verb, fault);
     return USHER_INVALID;
 }
 
-enum usher_status usher_room_list(struct usher_engine *e, const char *after, int64_t created_ms,
-                                  size_t max, int64_t now_ms, struct usher_reply **ret_reply)
+enum usher_status usher_room_list(struct usher_engine *e, const struct usher_list_options *opt,
+                                  struct usher_reply **ret_reply)
 {
-    enum usher_status status = rooms_check(e, ret_reply);
+    struct usher_list_options o;
+    enum usher_status status = rooms_check(
+        e, "list", opt, USHER__LIST_NOW | USHER__LIST_MAX | USHER__LIST_AFTER | USHER__LIST_CREATED,
+        &o, ret_reply);
     struct usher_result r;
 
     if (status != USHER_OK)
         return status;
-    status = usher__room_list(e, after, created_ms, max, now_ms != 0 ? now_ms : -1, &r);
+    status = list(e, o.timeout_ms, o.after, o.created_ms, (size_t)o.max,
+                  o.now_ms != 0 ? o.now_ms : -1, &r);
     return rooms_reply(e, &r, status, ret_reply);
 }
 
-enum usher_status usher_room_patrol(struct usher_engine *e, const char *worker, size_t batch,
-                                    int64_t every_ms, int64_t lease_ms, int64_t now_ms,
+enum usher_status usher_room_patrol(struct usher_engine *e, const char *worker,
+                                    const struct usher_list_options *opt,
                                     struct usher_reply **ret_reply)
 {
-    enum usher_status status = rooms_check(e, ret_reply);
+    struct usher_list_options o;
+    enum usher_status status = rooms_check(
+        e, "patrol", opt, USHER__LIST_NOW | USHER__LIST_MAX | USHER__LIST_PATROL, &o, ret_reply);
     struct usher_result r;
 
     if (status != USHER_OK)
         return status;
-    status =
-        usher__room_patrol(e, worker, batch, every_ms, lease_ms, now_ms != 0 ? now_ms : -1, &r);
+    status = patrol(e, o.timeout_ms, worker, (size_t)o.max, o.every_ms, o.lease_ms,
+                    o.now_ms != 0 ? o.now_ms : -1, &r);
     return rooms_reply(e, &r, status, ret_reply);
 }

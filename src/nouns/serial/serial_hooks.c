@@ -13,6 +13,7 @@
 #include "nouns/definition.h"
 #include "engine/authority.h"
 #include "engine/engine.h"
+#include "engine/scopes.h"
 #include "change/hooks.h"
 #include "encode/result_fields.h"
 
@@ -493,21 +494,25 @@ const struct usher__hooks usher__serial_hooks = {
 
 /* ---- journal ------------------------------------------------------------------------------ */
 
-enum usher_status usher_serial_journal(struct usher_engine *e, const char *rule, uint64_t row,
-                                       size_t max, usher_authority_event_fn *fn, void *payload)
+enum usher_status usher_serial_journal(struct usher_engine *e, const char *rule,
+                                       const struct usher_list_options *opt,
+                                       usher_authority_event_fn *fn, void *payload)
 {
     enum usher_status status = usher__engine_check(e);
+    struct usher_list_options o;
+    const char *fault;
 
     if (status != USHER_OK)
         return status;
-    if (rule == NULL || fn == NULL) {
-        usher__message_set("serial journal: rule or fn is NULL");
+    fault = usher__list_options(e, opt, USHER__LIST_MAX | USHER__LIST_ROW, &o);
+    if (fault != NULL || rule == NULL || fn == NULL) {
+        usher__message_set("serial journal: %s", fault != NULL ? fault : "rule or fn is NULL");
         return USHER_INVALID;
     }
     if (e->authority == NULL) {
         usher__message_set("serial journal: the store has no authority, which keeps the journal");
         return USHER_INVALID;
     }
-    return usher__authority_events(e->authority, USHER_SERIAL, rule, row, max,
-                                   usher__monotonic_ms() + e->timeout_ms, fn, payload);
+    return usher__authority_events(e->authority, USHER_SERIAL, rule, o.row, (size_t)o.max,
+                                   usher__monotonic_ms() + o.timeout_ms, fn, payload);
 }

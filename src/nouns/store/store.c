@@ -116,12 +116,14 @@ static void scopes(struct usher_engine *e, const struct usher_operation *c, stru
     struct listing l = { .reply = r };
     char after[sizeof r->of.store.after];
     bool more = false;
-    enum usher_status status =
-        usher_scopes(e, (enum usher_noun)given(c, USHER_GIVEN_STORE_NOUN, a->noun),
-                     with_nul(after, sizeof after, &a->after),
-                     (size_t)given(c, USHER_GIVEN_STORE_MAX, a->max), add_scope, &l, &more);
+    const struct usher_list_options opt = {
+        .size = sizeof opt,
+        .noun = (enum usher_noun)given(c, USHER_GIVEN_STORE_NOUN, a->noun),
+        .after = with_nul(after, sizeof after, &a->after),
+        .max = given(c, USHER_GIVEN_STORE_MAX, a->max),
+    };
 
-    end(&l, status);
+    end(&l, usher_scopes(e, &opt, add_scope, &l, &more));
     r->of.store.more = more && r->of.store.n_rows > 0;
 }
 
@@ -236,6 +238,7 @@ static void add_event(void *payload, const struct usher_authority_event *event)
 static void serials(struct usher_engine *e, const struct usher_operation *c, struct usher_result *r)
 {
     const struct usher_store_args *a = &c->arg.store;
+    struct usher_list_options opt = USHER_LIST_OPTIONS_INIT;
     struct listing l = { .reply = r };
     char rule[USHER_NAME_MAX + 1];
     enum usher_status status;
@@ -249,8 +252,10 @@ static void serials(struct usher_engine *e, const struct usher_operation *c, str
         r->of.store.next = (uint64_t)given(c, USHER_GIVEN_STORE_SINCE, a->since);
         l.max = (size_t)given(c, USHER_GIVEN_STORE_MAX, a->max);
         l.max = l.max != 0 ? l.max : USHER_LIST_DEFAULT;
-        status = usher_serial_journal(e, with_nul(rule, sizeof rule, &a->rule), r->of.store.next,
-                                      l.max + 1, add_event, &l);
+        opt.row = r->of.store.next;
+        opt.max = (int64_t)l.max + 1;
+        status =
+            usher_serial_journal(e, with_nul(rule, sizeof rule, &a->rule), &opt, add_event, &l);
     }
     if (status != USHER_OK) /* neither has a partial answer */
         usher_result_done(r);

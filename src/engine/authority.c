@@ -88,6 +88,10 @@ enum usher_status usher_authority_events(struct usher_authority *a, enum usher_n
         usher__message_set("authority: an argument is NULL");
         return USHER_INVALID;
     }
+    if (strlen(name) > USHER_AUTHORITY_NAME_MAX) {
+        usher__message_set("authority: the name is longer than %d bytes", USHER_AUTHORITY_NAME_MAX);
+        return USHER_INVALID;
+    }
     return usher__authority_events(a, noun, name, row, max,
                                    usher__monotonic_ms() + USHER_TIMEOUT_DEFAULT, fn, payload);
 }

@@ -238,6 +238,36 @@ static void id_step(struct granted *f, char line[512])
         }
 }
 
+/* The name at the authority is the whole rule and the period: nothing is cut. */
+TEST_WITH(the_longest_rule_is_granted_day_by_day, set_up, tear_down)
+{
+    struct granted *f = *state;
+    char rule[USHER_NAME_MAX + 1], want[2][USHER_AUTHORITY_NAME_MAX + 1];
+    struct usher_serial_settings set = USHER_SERIAL_SETTINGS_INIT;
+    int found = 0;
+
+    memset(rule, 'r', USHER_NAME_MAX);
+    rule[USHER_NAME_MAX] = '\0';
+    set.date = "%Y%m%d-";
+    set.reset = USHER_SERIAL_RESET_DAY;
+    engine_open(f);
+    assert_int_equal(usher_serial_set(f->e, rule, &set, NULL, NULL), USHER_OK);
+    for (int day = 0; day < 2; day++, f->now += 24 * HOUR) {
+        assert_int_equal(usher_serial_take(f->e, rule, 1, NULL, NULL), USHER_OK);
+        (void)snprintf(want[day], sizeof want[day], "%s@%d", rule, 19719 + day);
+    }
+    for (int i = 0; i < f->authority.n; i++)
+        for (int day = 0; day < 2; day++)
+            found += f->authority.of[i].name_size == strlen(want[day]) &&
+                     memcmp(f->authority.of[i].name, want[day], strlen(want[day])) == 0;
+    assert_int_equal(found, 2);
+    audit(f->e);
+    memset(want[0], 'r', USHER_AUTHORITY_NAME_MAX);
+    want[0][USHER_AUTHORITY_NAME_MAX] = '\0';
+    assert_int_equal(usher_serial_take(f->e, want[0], 1, NULL, NULL), USHER_INVALID);
+    assert_non_null(strstr(usher_message(), "255"));
+}
+
 TEST_WITH(nothing_comes_twice_whatever_is_lost, set_up, tear_down)
 {
     struct granted *f = *state;

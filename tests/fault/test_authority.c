@@ -192,6 +192,32 @@ TEST(a_killed_process_has_lost_nothing_it_was_told)
     }
 }
 
+static void no_event(void *payload, const struct usher_authority_event *event)
+{
+    (void)payload;
+    (void)event;
+    fail();
+}
+
+TEST(names_have_a_maximum_size)
+{
+    struct usher_authority *a = open_authority(new_file());
+    char name[USHER_AUTHORITY_NAME_MAX + 2];
+    struct usher_authority_range r;
+
+    memset(name, 'n', sizeof name);
+    name[USHER_AUTHORITY_NAME_MAX + 1] = '\0';
+    assert_int_equal(usher_authority_events(a, USHER_SERIAL, name, 0, 0, no_event, NULL),
+                     USHER_INVALID);
+    name[USHER_AUTHORITY_NAME_MAX] = '\0';
+    assert_int_equal(usher_authority_events(a, USHER_SERIAL, name, 0, 0, no_event, NULL), USHER_OK);
+    assert_int_equal(reserve(a, name, 0, 7, INT64_MAX, &r), USHER_OK);
+    assert_int_equal(max_of(a, name), 7);
+    name[USHER_AUTHORITY_NAME_MAX - 1] = '\0';
+    assert_int_equal(max_of(a, name), -1);
+    usher_authority_close(a);
+}
+
 TEST(a_file_of_others_is_left_alone)
 {
     struct usher_authority *a;

@@ -19,8 +19,8 @@
  *    only.
  *
  * Numbers are from 0 to INT64_MAX.  Names are those of scopes, perhaps followed by a `@`
- * and a number (a serial rule that begins again each day has one name a day); they are at
- * most USHER_AUTHORITY_NAME_MAX bytes.
+ * and a number (a serial rule that begins again each day has one name a day).  A name has at most
+ * USHER_AUTHORITY_NAME_MAX bytes, the longest rule with a key of the same size and a period.
  *
  * It MAY CHANGE in 0.x: an authority of your own must then be compiled again.  Since 0.1.
  */
@@ -33,7 +33,7 @@
 extern "C" {
 #endif
 
-#define USHER_AUTHORITY_NAME_MAX (USHER_NAME_MAX + 24)
+#define USHER_AUTHORITY_NAME_MAX (2 * USHER_NAME_MAX + 24)
 #define USHER_AUTHORITY_DATA_MAX 4096 /* bytes kept with a name */
 
 /* The request to reserve(). */

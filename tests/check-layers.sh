@@ -142,7 +142,6 @@ fi
 # A file of the product that is written by hand has at most 900 lines, but for these.
 long='
 include/usher/store/operation.h
-src/nouns/serial/serial_holds.c
 '
 lines=$(find include src backends -name '*.[ch]' ! -name '*_gen.h' -o -name '*.def' -o -name '*.lua' | sort |
     grep -v '/lua_text\.c$' | while read -r file; do

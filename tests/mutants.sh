@@ -982,7 +982,7 @@ mutant 'serial: what was printed before is named by its own token only' src/noun
     's/    status = queued(w) ? USHER_MISSING : by_older_format(w, serial, &r);/    status = queued(w) ? by_older_format(w, serial, \&r) : USHER_MISSING;/' $gapfree
 mutant 'script: what was printed before is named by its own token only' backends/redis/lua/serial.lua \
     's/        local r = not S.queued() and S.by_older_format(serial)$/        local r = nil/' $gapfree
-mutant 'serial: what is over is listed as held' src/nouns/serial/serial_holds.c \
+mutant 'serial: what is over is listed as held' src/nouns/serial/serial_lists.c \
     's/    if (i == 0 \&\& over)/    if (i > 9 \&\& over)/' $gapfree
 mutant 'serial: a clock ends a number in doubt' src/core/serial.def \
     's/^T(DOUBT,     EXPIRE,  ANY,     DOUBT, /T(DOUBT,     EXPIRE,  ANY,     RETURNED, /' \
@@ -1012,18 +1012,18 @@ mutant 'script: a lost number was printed in this year' backends/redis/lua/seria
     's/        for years = 0, any_year and 8 or 0 do/        for years = 0, 0 do/' $redis 'a_lost_number*'
 mutant 'serial: what was printed before a loss is forgotten' src/nouns/serial/serial_holds.c \
     's/    else if (!printed_by(&format, /    else if (true || !printed_by(\&format, /' $memory 'a_lost_number*'
-mutant 'serial: a page of holds looks at any number of them' src/nouns/serial/serial_holds.c \
+mutant 'serial: a page of holds looks at any number of them' src/nouns/serial/serial_lists.c \
     's/        if (looked == USHER_PAGE_MAX || (shown/        if ((shown/' $memory 'holds_are_listed_in_pages*'
 mutant 'script: a page of holds looks at any number of them' backends/redis/lua/serial.lua \
     's/                if looked == K.PAGE_MAX or shown and n == max then/                if shown and n == max then/' \
     $redis 'holds_are_listed_in_pages*'
-mutant 'serial: the next page of holds skips one' src/nouns/serial/serial_holds.c \
+mutant 'serial: the next page of holds skips one' src/nouns/serial/serial_lists.c \
     's/^        at = i == 0 ? 0 : i == 1/        order += n->n_rows == max; &/' \
     $memory 'holds_are_listed_in_pages*'
 mutant 'script: a page of holds begins its list again' backends/redis/lua/serial.lua \
     's/            list, hi, order = tonumber(i) + 1, tonumber(from), tonumber(by)/            list = tonumber(i) + 1/' \
     $redis 'pages_of_holds*'
-mutant 'serial: a page of holds by owner goes on in any list' src/nouns/serial/serial_holds.c \
+mutant 'serial: a page of holds by owner goes on in any list' src/nouns/serial/serial_lists.c \
     's/    unsigned n_lists = owner != NULL || doubt ? 1 : HOLD_LISTS;/    unsigned n_lists = HOLD_LISTS;/' \
     $memory 'holds_are_listed_in_pages*'
 mutant 'serial: a row names another serial' src/nouns/serial/serial_hooks.c \
@@ -1433,7 +1433,7 @@ mutant 'serial: how a hold ended is forgotten' src/nouns/serial/serial_holds.c \
 mutant 'serial: a hold without a deadline stands among what is due' src/nouns/serial/serial_holds.c \
     's/    r->slots = usher__machine_lists(&usher__serial_machine, to, r->until_ms);/    r->slots = usher__machine_lists(\&usher__serial_machine, to, 1);/' \
     $memory 'a_hold_without*'
-mutant 'serial: a hold without a deadline is due' src/nouns/serial/serial_holds.c \
+mutant 'serial: a hold without a deadline is due' src/nouns/serial/serial.h \
     's/    return r->until_ms != 0 \&\& r->until_ms <= w->moment/    return r->until_ms <= w->moment/' \
     $memory 'a_hold_without*'
 mutant 'script: a serial held without a deadline is due' backends/redis/lua/serial.lua \

@@ -175,6 +175,18 @@ static inline int64_t low(const int64_t *set)
     return lowest != 0 ? lowest : pair(set + SET_START);
 }
 
+static inline struct usher__move move_of(work *w, unsigned state, unsigned event, unsigned guard)
+{
+    return usher__work_move(w, &usher__serial_machine, state, event, guard);
+}
+
+/* Return whether @r has expired. */
+static inline bool hold_is_due(const work *w, const struct usher_record *r)
+{
+    return r->until_ms != 0 && r->until_ms <= w->moment &&
+           state_of(&w->scope, r) == USHER_SERIAL_STATE_HELD;
+}
+
 static inline bool given(const work *w, uint64_t bit)
 {
     return (w->command->given & bit) != 0;
@@ -261,6 +273,15 @@ enum usher_status usher__serial_named(work *w, const struct state *s, int64_t cl
                                       int64_t *ret_period);
 /* confirm, return, void: the token identifies the hold, and the serial must be that of the hold. */
 enum usher_status usher__serial_settle_hold(work *w, unsigned event);
+/* Change @r to its current state: one in doubt has no deadline, and one that was returned and is
+ * lost becomes a range of one number.  Its token is the line, so it does not change later. */
+void usher__serial_show_state(const work *w, const struct state *s, struct usher_record *r);
+/* Save the move of @r from state @from to @to in @c.  @id must exist until that is written. */
+enum usher_status usher__serial_save_hold(work *w, change *c, struct usher_record *r, unsigned from,
+                                          unsigned to, char id[ID_SIZE]);
+
+/* ---- serial_lists.c ---- */
+
 /* `void` with doubt=1. */
 enum usher_status usher__serial_void_doubt(work *w);
 enum usher_status usher__serial_sweep(work *w);

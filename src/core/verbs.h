@@ -98,7 +98,7 @@ enum usher__key_when {
 
 /* The value of a key if the field has none. */
 enum usher__key_none {
-    USHER__NONE_NULL, /* 0; of a time or a text null */
+    USHER__NONE_NULL, /* 0; null of a text, and of a time if usher__never_zero() */
     USHER__NONE_NIL,
     USHER__NONE_NO_TEXT, /* "" */
     USHER__NONE_LEFT_OUT
@@ -116,6 +116,12 @@ struct usher__key {
     uint16_t when_of; /* enum usher_field */
     uint32_t codes;   /* with `when`: bit 1 << code */
 };
+
+/* Return whether 0 in @field, a time, is none.  In other times it is a time. */
+static inline bool usher__never_zero(uint32_t field)
+{
+    return field == USHER_FIELD_UNTIL || field == USHER_FIELD_USED;
+}
 
 /* An argument that belongs to the answer. */
 struct usher__echo {

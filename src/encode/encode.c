@@ -387,7 +387,7 @@ static void value_put(struct usher__writer *w, const struct answer *a, const str
         code_put(w, a, k->field, number);
     else if (type == USHER_TYPE_BOOL)
         w->form->constant(w, number != 0 ? TRUE_VALUE : FALSE_VALUE);
-    else if (v == NULL && type == USHER_TYPE_TIME)
+    else if (v == NULL && usher__never_zero(k->field))
         nil_put(w);
     else
         int_put(w, number);

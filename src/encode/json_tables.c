@@ -99,10 +99,8 @@ static char type_of(const struct usher__key *k)
         return 'c';
     case USHER_TYPE_BOOL:
         return 'b';
-    case USHER_TYPE_TIME:
-        return 'i';
     default:
-        return 'n';
+        return usher__never_zero(k->field) ? 'i' : 'n';
     }
 }
 

@@ -106,7 +106,7 @@ cat >wanted_early <<'END'
 > queue leave early u1 now=5000
 {"status":"ok","epoch":"E","version":6,"due":15000,"now":5000,"user":"u1","agent":"ann","room":"E.1.1","token":"3","state":"idle"}
 > queue history early now=5000
-{"status":"ok","epoch":"E","version":6,"due":15000,"now":5000,"visits":[{"user":"u1","lane":"default","priority":0,"applied":null,"outcome":"seated","seated":null,"wait":0,"agent":"ann","room":"E.1.1","finished":5000,"talk":5000,"since":null,"version":6},{"user":"u2","lane":"default","priority":0,"applied":null,"outcome":"left","seated":null,"wait":3000,"agent":null,"room":null,"finished":3000,"talk":0,"since":null,"version":5}],"next":null}
+{"status":"ok","epoch":"E","version":6,"due":15000,"now":5000,"visits":[{"user":"u1","lane":"default","priority":0,"applied":0,"outcome":"seated","seated":0,"wait":0,"agent":"ann","room":"E.1.1","finished":5000,"talk":5000,"since":0,"version":6},{"user":"u2","lane":"default","priority":0,"applied":0,"outcome":"left","seated":null,"wait":3000,"agent":null,"room":null,"finished":3000,"talk":0,"since":0,"version":5}],"next":null}
 END
 for store in $STORES; do
     talk "$store" <wanted_early

@@ -438,7 +438,7 @@ struct usher_reply *usher_notice_reply(const struct usher_notice *notice)
     head->r.epoch = notice->epoch;
     head->r.version = notice->version;
     head->r.now_ms = notice->now_ms;
-    if (notice->due_ms != 0)
+    if (notice->due_ms != USHER_NONE)
         head->r.due_ms = notice->due_ms;
     gather_begin(&g, heads_of(head)->alloc);
     if (copied != NULL) {

@@ -879,6 +879,10 @@ TEST(a_notice_of_another_noun_is_a_row)
     assert_string_equal(number.node, "m");
     assert_int_equal(number.state, USHER_NUMBER_STATE_BUSY_UP);
     usher_reply_done(reply);
+    n.due_ms = USHER_NONE; /* as in a notice of the log */
+    reply = usher_notice_reply(&n);
+    assert_int_equal(reply->due_ms, USHER_NEVER);
+    usher_reply_done(reply);
 
     say(f, USHER_OK, "room open p");
     say(f, USHER_OK, "room join p ann name=x");

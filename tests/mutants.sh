@@ -1707,6 +1707,15 @@ mutant 'a reserved word is a field' src/parse/parse.c \
 mutant 'serve: fields cannot be put after --' src/parse/parse.c \
     's/if (!literal \&\& is_dashes(p, i) \&\&/if (p->way == PARSE_TYPED \&\& !literal \&\& is_dashes(p, i) \&\&/' \
     tests/cli/what_is_asked_of_serve_is_answered.sh
+mutant 'reply: rows of a reply in bytes may have more values than there are' src/encode/reply.c \
+    's/                 row_at\[n\] == g.n) {/                 row_at[n] != SIZE_MAX) {/' tests/unit/test_hear 'replies*'
+mutant 'reply: bytes after a reply are ignored' src/encode/reply.c \
+    's/if (values_unpack(u, \&g, UINT16_MAX) \&\& u->at == u->end) {/if (true) {/' tests/unit/test_hear 'replies*'
+mutant 'reply: a notice has no row under the name of its subject' src/encode/result_fields.c \
+    's/        if (s->name != 0)/        if (s->name > UINT16_MAX - 1)/' $memory 'a_notice_of*'
+mutant 'encode: a match at the time 0 is none' src/core/verbs.h \
+    's/    return field == USHER_FIELD_UNTIL || field == USHER_FIELD_USED;/    return field == USHER_FIELD_UNTIL || field == USHER_FIELD_USED || field == USHER_FIELD_MATCHED;/' \
+    tests/cli/an_agent_serves_a_queue.sh
 
 case $wanted in
 --planted) ;;

@@ -479,6 +479,72 @@ TEST(events_are_bytes)
     world_close(&w);
 }
 
+/* Read every value of @r, and pack it again. */
+static size_t read_all(const struct usher_reply *r, unsigned char *to, size_t size)
+{
+    size_t n, texts = 0;
+
+    for (size_t row = 0; row <= r->n_rows; row++) {
+        const struct usher_value *v =
+            usher_reply_values(r, row < r->n_rows ? row : USHER_ANSWER, &n);
+
+        for (size_t i = 0; i < n; i++)
+            texts += v[i].text != NULL ? strlen(v[i].text) : 0;
+    }
+    assert_true(texts < size);
+    return usher_reply_pack(r, to, size);
+}
+
+TEST(replies_are_bytes)
+{
+    static const char *const lines[] = {
+        "number add p 1",       "number add p 2 group=A", "number list p",
+        "number call p",        "number call p number=9", "queue login desk ann",
+        "queue apply desk bob", "queue agents desk",      "room open r",
+        "room join r ann c=d",  "room snapshot r",        "serial take nowhere",
+    };
+    unsigned char bytes[2048], other[2048], again[4096];
+    struct usher_command c;
+    char room[2048];
+    struct usher_reply *reply, *sent;
+    unsigned rows = 0;
+    struct world w;
+
+    world_begin(&w);
+    world_open(&w, stores_named("memory"));
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+        size_t size;
+
+        assert_int_equal(usher_command_parse(lines[i], strlen(lines[i]), room, sizeof room, &c),
+                         USHER_OK);
+        assert_int_equal(usher_execute(w.e, &c, 1, 0, &reply), USHER_OK);
+        size = usher_reply_pack(reply, bytes, sizeof bytes);
+        assert_true(size > 0 && size <= sizeof bytes);
+        rows += reply->n_rows;
+        usher_reply_done(reply);
+        assert_int_equal(usher_reply_unpack(bytes, size, &sent), USHER_OK);
+        assert_int_equal(read_all(sent, again, sizeof again), size);
+        assert_memory_equal(bytes, again, size);
+        usher_reply_done(sent);
+        for (size_t cut = 0; cut < size; cut++) {
+            memcpy(other, bytes, cut);
+            assert_int_equal(usher_reply_unpack(other, cut, &sent), USHER_INVALID);
+            assert_null(sent);
+            for (unsigned bit = 0; bit < 8; bit++) {
+                memcpy(other, bytes, size);
+                other[cut] ^= (unsigned char)(1u << bit);
+                if (usher_reply_unpack(other, size, &sent) == USHER_OK)
+                    /* no more than there was; an integer may have become shorter */
+                    assert_true(read_all(sent, again, sizeof again) <= size);
+                usher_reply_done(sent);
+            }
+        }
+        assert_int_equal(usher_reply_unpack(bytes, size + 1, &sent), USHER_INVALID);
+    }
+    assert_true(rows >= 4);
+    world_close(&w);
+}
+
 /* ---- gaps ---- */
 
 static void full(struct world *w)

@@ -219,6 +219,8 @@ static bool same_notices(const struct world *w, const struct target *t, const st
 
             if (!has_a && !has_b)
                 break;
+            if (has_a && a.until_ms == 0) /* a model, like a store, has no other word for none */
+                a.until_ms = USHER_NONE;
             if (has_a && !has_b && a.wait_ms > 0) {
                 *ret_waiting = true; /* to be told together with what comes */
                 continue;

@@ -160,7 +160,7 @@ static bool replica(const char *lines, struct usher_node *node,
     redisReply info = string(lines);
 
     memset(node, 0, sizeof *node);
-    node->lag_bytes = node->lag_ms = -1;
+    node->lag_bytes = node->lag_ms = USHER_NONE;
     return usher__redis_replica(&info, 0, node, address);
 }
 
@@ -188,7 +188,7 @@ TEST(replicas_are_read_as_they_are_told)
     assert_true(
         replica("slave0:ip=r.example,port=1,state=wait_bgsave,offset=0,lag=0\r\n", &node, address));
     assert_false(node.answers);
-    assert_int_equal(node.lag_bytes, -1);
+    assert_int_equal(node.lag_bytes, USHER_NONE);
     assert_true(usher__redis_info_is(&node.why, "wait_bgsave"));
 }
 
@@ -214,8 +214,8 @@ TEST(a_master_has_no_master_address)
     assert_true(
         replica("slave0:ip=a,port=1,state=online,offset=5,lag=-1\r\nmaster_repl_offset:4\r\n",
                 &node, address));
-    assert_int_equal(node.lag_bytes, -1); /* ahead of its master: nobody knows */
-    assert_int_equal(node.lag_ms, -1);
+    assert_int_equal(node.lag_bytes, USHER_NONE); /* ahead of its master: nobody knows */
+    assert_int_equal(node.lag_ms, USHER_NONE);
     strcpy(text, "slave0:ip=");
     memset(text + 10, 'x', 3000);
     strcpy(text + 3010, ",port=123456789012345678,state=online");

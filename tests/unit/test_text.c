@@ -409,7 +409,7 @@ TEST(each_type_is_packed)
                               "epoch\xb0");
     PACKS("number reg q 100", "\xa5state\xa7idle+up");
     PACKS("number call q owner=7", "\xa6number\xa3"
-                                   "100\xa5token\x03\xa5until\x00");
+                                   "100\xa5token\x03\xa5until\xc0");
     PACKS("number list q", "\xa7numbers\x91\x8c\xa6number\xa3"
                            "100");
     PACKS("number list q", "\xa5owner\xa1"
@@ -435,7 +435,9 @@ TEST(each_type_is_packed)
 TEST(a_notice_is_written)
 {
     char scope[2 * USHER_NAME_MAX], to[512] = "";
-    struct usher_notice n = { .noun = USHER_NUMBER, .verb = USHER_NUMBER_ADD, .version = 1 };
+    struct usher_notice n = {
+        .noun = USHER_NUMBER, .verb = USHER_NUMBER_ADD, .version = 1, .until_ms = USHER_NONE
+    };
     size_t size;
 
     memset(scope, 'x', sizeof scope);

@@ -26,7 +26,7 @@
 #define TIMEOUT_MS 1500
 #define OVER_MS (budget_slow() ? 400 : 250)  /* a call may take beyond its deadline */
 #define CALM_MS (budget_slow() ? 1500 : 300) /* a call of a node that lives takes */
-#define WINDOW_MS 800                        /* so long is counted */
+#define WINDOW_MS 800                        /* calls are counted for this time */
 #define PATIENCE_MS 60000
 
 struct caller {

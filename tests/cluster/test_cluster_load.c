@@ -22,7 +22,7 @@
  *
  * One process has a library of another version: its scripts have other texts, and so other hashes.
  * What is lost is asked of the store when all is quiet, for each version that anybody was told.
- * So many rounds of each as budget_rounds() says; a round has the seed USHER_SEED + its number.
+ * budget_rounds() is the number of rounds; a round has the seed USHER_SEED + its number.
  */
 #include "lib/test.h"
 

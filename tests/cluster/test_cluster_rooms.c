@@ -10,7 +10,7 @@
  *   index    in the end those rooms are listed that are open, and the check finds no fault; where
  *            something failed or was lost, after it was repaired
  *
- * So many rounds of each as budget_rounds() says; a round has the seed USHER_SEED + its number.
+ * budget_rounds() is the number of rounds; a round has the seed USHER_SEED + its number.
  *
  * And rooms that are tended while a node says nothing, which has the room or its entry.
  */

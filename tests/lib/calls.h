@@ -5,7 +5,7 @@
  * (command_line.h).  tests/model/test_calls.c tests the calls that programs make.
  *
  * Each function returns the status of the reply, or USHER_INVALID if the engine is none.  After a
- * failure usher_message() returns the reason.  What ret_… points to is written on success only.  A
+ * failure usher_message() returns the reason.  Results (ret_…) are written on success only.  A
  * struct usher_result is the caller's to give back.  A text that is NULL, and a number that is 0,
  * are not given, except where a comment says so.
  */
@@ -49,8 +49,8 @@ enum usher_status ask_number_hangup(struct usher_engine *e, const char *pool, co
 enum usher_status ask_number_renew(struct usher_engine *e, const char *pool, const char *number,
                                    uint64_t token, int64_t lease_ms, int64_t *ret_until_ms);
 
-/* Renew @hold by @owner, or take the number back if the store has lost the hold.  Of @opt, which
- * may be NULL, lease_ms and node are given. */
+/* Renew @hold by @owner, or take the number back if the store has lost the hold.  @opt may be
+ * NULL; its lease_ms and node are given. */
 enum usher_status ask_number_renew_as(struct usher_engine *e, const char *pool, const char *owner,
                                       const struct ask_number_call_options *opt,
                                       struct ask_number_hold *hold);
@@ -152,7 +152,7 @@ enum usher_status ask_room_open(struct usher_engine *e, const char *room,
 enum usher_status ask_room_close(struct usher_engine *e, const char *room);
 enum usher_status ask_room_unlock(struct usher_engine *e, const char *room);
 
-/* Of these, values and fields may be NULL. */
+/* Values and fields may be NULL. */
 enum usher_status ask_room_set(struct usher_engine *e, const char *room, const char *field,
                                const struct usher_text *value, const struct usher_text *expected);
 enum usher_status ask_room_join(struct usher_engine *e, const char *room, const char *member,

@@ -133,7 +133,7 @@ bool replies_equal(enum usher_verb verb, const struct usher_result *a, const str
     const struct usher__noun *noun = usher__noun((unsigned)verb >> 8);
     struct diff d = { f, true };
     bool answered = USHER_IS_DONE(a->status) && a->status == b->status;
-    /* What watchers were notified of may be less than there is: the rest waits for `presence=`. */
+    /* Watchers may have received fewer changes than there are: the rest waits for `presence=`. */
     bool behind = verb == USHER_ROOM_ALIVE && b->of.room.since < a->of.room.since;
     const char *p, *q;
     size_t n, m;

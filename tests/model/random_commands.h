@@ -5,8 +5,8 @@
  * Every verb of the tables is spoken, and each argument gets a value by its type and its word:
  * few names, so that commands meet; what earlier answers said (tokens, versions, rooms, serials,
  * cursors), or something beside it; times and limits of all sizes, up to where numbers end.  A verb
- * that is added is made without further ado; an argument with a word that nobody has told
- * random_commands.c of ends the test.
+ * that is added needs no code here; an argument with a word that random_commands.c does not know
+ * ends the test.
  *
  * One seed gives the same commands as long as the same answers are heard.
  */

@@ -549,7 +549,7 @@ TEST(a_cancelled_command_is_not_executed)
     world_close(&w);
 }
 
-TEST(a_posted_command_ends_at_its_deadline_behind_a_batch)
+TEST(a_posted_command_ends_at_its_deadline_after_a_batch)
 {
     struct thread worker;
     struct slow f;

@@ -214,7 +214,7 @@ TEST(a_master_has_no_master_address)
     assert_true(
         replica("slave0:ip=a,port=1,state=online,offset=5,lag=-1\r\nmaster_repl_offset:4\r\n",
                 &node, address));
-    assert_int_equal(node.lag_bytes, USHER_NONE); /* ahead of its master: nobody knows */
+    assert_int_equal(node.lag_bytes, USHER_NONE); /* ahead of its master: unknown */
     assert_int_equal(node.lag_ms, USHER_NONE);
     strcpy(text, "slave0:ip=");
     memset(text + 10, 'x', 3000);

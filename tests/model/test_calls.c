@@ -640,7 +640,6 @@ TEST(settings_come_back_as_they_can_be_given)
     assert_int_equal(rule.check, USHER_SERIAL_CHECK_OFF);
     assert_int_equal(rule.reset, USHER_SERIAL_RESET_OFF);
     assert_int_equal(rule.mode, USHER_SERIAL_MODE_QUEUE);
-    usher_reply_done(reply);
     rule.check = USHER_SERIAL_CHECK_LUHN;
     assert_int_equal(usher_serial_set(e, "r", &rule, NULL, NULL), USHER_OK);
     rule.check = (enum usher_serial_check_digit)0;
@@ -649,6 +648,7 @@ TEST(settings_come_back_as_they_can_be_given)
     assert_int_equal(usher_serial_set(e, "r", &rule, NULL, NULL), USHER_OK);
     rule.check = (enum usher_serial_check_digit) - 2;
     assert_int_equal(usher_serial_set(e, "r", &rule, NULL, NULL), USHER_INVALID);
+    usher_reply_done(reply); /* it has the texts of the rule */
     usher_close(e);
 }
 

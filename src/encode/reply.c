@@ -583,13 +583,14 @@ static void values_pack(struct usher__packer *p, const struct usher_value *value
 
 size_t usher_reply_pack(const struct usher_reply *reply, unsigned char *to, size_t size)
 {
-    struct usher__packer p = { to, to != NULL ? size : 0, 0 };
+    struct usher__packer p = { NULL, to != NULL ? size : 0, 0 };
     const size_t *row_at;
     const struct usher_value *asked;
     size_t n_asked;
 
     if (reply == NULL)
         return 0;
+    p.to = to;
     row_at = reply->n_rows > 0 ? rows_at(reply) : NULL;
     usher__pack_array(&p, BYTES_MEMBERS);
     usher__pack_uint(&p, BYTES_FORM);

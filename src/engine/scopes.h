@@ -25,9 +25,9 @@ enum usher__list_takes {
     USHER__LIST_ROW = 1u << 6
 };
 
-/* Write @from, of a program (of any size; NULL: none), to *@ret, with a timeout.  Return NULL, or
+/* Write @from, of a program (of any size; NULL: none), to *@o, with a timeout.  Return NULL, or
  * the fault in it. */
 const char *usher__list_options(const struct usher_engine *e, const struct usher_list_options *from,
-                                unsigned takes, struct usher_list_options *ret);
+                                unsigned takes, struct usher_list_options *o);
 
 #endif

@@ -75,9 +75,9 @@ void usher__number_lua(struct usher__out *o)
     for (int byte = 0; byte < 7 * (USHER_SETTINGS - USHER__SET_REQUESTS - 1 - OUTAGES); byte++)
         usher__print(o, "\\0");
     usher__print(o, "'\n");
-    usher__print_int(o, "OUTAGE_", "FIRST", 7 * USHER__SET_OUTAGE + 1);
-    usher__print_int(o, "OUTAGE_", "LAST", 7 * (USHER__SET_OUTAGE + 1));
-    usher__print_int(o, "OUTAGE_", "FROM", 7 * USHER__SET_OUTAGE_FROM + 1);
+    usher__print_int(o, "OUTAGE_", "FIRST", 7LL * USHER__SET_OUTAGE + 1);
+    usher__print_int(o, "OUTAGE_", "LAST", 7LL * (USHER__SET_OUTAGE + 1));
+    usher__print_int(o, "OUTAGE_", "FROM", 7LL * USHER__SET_OUTAGE_FROM + 1);
     /* two codes whose names are not their words in capitals */
     usher__print_int(o, "WHY_", "NONE", USHER_NUMBER_WHY_NONE);
     usher__print_int(o, "WHY_", "NO_NUMBER", USHER_NUMBER_WHY_NO_NUMBER);

@@ -26,10 +26,10 @@ void usher__room_asked(struct usher__room_asked *a, enum usher_verb verb, unsign
 /* usher_room_list() and usher_room_patrol(), with results: of.room.name and of.room.created_ms are
  * the end of the page; with of.room.partial a part of the store did not answer. */
 enum usher_status usher__room_list(struct usher_engine *e, const char *after, int64_t created_ms,
-                                   size_t max, int64_t now_ms, struct usher_result *ret_result);
+                                   size_t max, int64_t now_ms, struct usher_result *ret_reply);
 enum usher_status usher__room_patrol(struct usher_engine *e, const char *worker, size_t batch,
                                      int64_t every_ms, int64_t lease_ms, int64_t now_ms,
-                                     struct usher_result *ret_result);
+                                     struct usher_result *ret_reply);
 
 /*
  * Check that the directory and the room called @room agree.  Both are read several times, so that a

@@ -782,15 +782,16 @@ static bool row_write(const struct usher__thing *t, struct usher_room_row *ret)
     usher__copy_row(t, &from);
     memset(&row, 0, sizeof row);
     row.size = size;
-    row.kind = from.kind;
-    row.member_state = t->kind == USHER_ROOM_ROW_MEMBER ? from.state : USHER_NONE;
+    row.kind = (enum usher_room_row_kind)from.kind;
+    if (t->kind == USHER_ROOM_ROW_MEMBER)
+        row.member_state = (enum usher_room_member_state)from.state;
     row.name = from.id.data;
     row.owner = from.owner.data;
     row.value =
         (struct usher_text){ from.value.data != NULL ? from.value.data : "", from.value.size };
     row.version = (int64_t)from.version;
     row.since_ms = from.since_ms != 0 ? from.since_ms : USHER_NONE;
-    row.seen_ms = row.verb = row.before = row.from_state = row.to_state = USHER_NONE;
+    row.seen_ms = row.before = row.from_state = row.to_state = USHER_NONE;
     row.time_ms = row.until_ms = USHER_NONE;
     memcpy(ret, &row, size < sizeof row ? size : sizeof row);
     return true;

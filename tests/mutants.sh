@@ -195,10 +195,10 @@ mutant 'an array is longer than its text' src/core/pack.c 's/ || n > (size_t)(co
     tests/unit/test_pack
 
 # ---- the steps ----
-mutant 'a token is used twice' src/nouns/number/number.c \
+mutant 'a token is used twice' src/nouns/number/number_calls.c \
     's/    r->token = r->order = w->scope.version;/    r->token = (r->order = w->scope.version) - 1;/' \
     $memory 'a_call_gives*'
-mutant 'a hangup does not look at the token' src/nouns/number/number.c \
+mutant 'a hangup does not look at the token' src/nouns/number/number_holds.c \
     's/guard = a->token == r->token ? USHER__NUMBER_IF_HOLDER : USHER__NUMBER_IF_OTHER;/guard = USHER__NUMBER_IF_HOLDER;/' \
     $memory 'a_token*'
 mutant 'a version is skipped' src/change/work.h 's/    c->scope->version++;/    c->scope->version += 2;/' \
@@ -216,9 +216,9 @@ mutant 'the next due time is not kept' src/change/work.h 's/r->until_ms < c->sco
     $memory 'a_hold_that_is_not*'
 mutant 'a number that a lowered cap keeps ends the search' src/nouns/number/number_calls.c '/^static enum usher_status take_first(/,/^}/s/status = usher__number_judge_one(w, m);/return USHER_MISSING;/' \
     $memory 'a_fresh_number_is*'
-mutant 'a call says that none is free before all are judged' src/nouns/number/number.c 's/    if (status != USHER_MISSING || is_judged(w))/    if (status != USHER_REFUSED)/' \
+mutant 'a call says that none is free before all are judged' src/nouns/number/number_calls.c 's/    if (status != USHER_MISSING || is_judged(w))/    if (status != USHER_REFUSED)/' \
     $memory 'a_shorter_gap_frees*'
-mutant 'script: a call says that none is free before all are judged' backends/redis/lua/number.lua 's/if judged then return false end/if S.version then return false end/' \
+mutant 'script: a call says that none is free before all are judged' backends/redis/lua/number_calls.lua 's/if judged then return false end/if S.version then return false end/' \
     $redis 'a_shorter_gap_frees*'
 mutant 'a limit ends the holds with a lease alone' src/nouns/number/number.c 's/    by_limit = usher__number_first_limited(w, 0, &limited);/    by_limit = USHER_MISSING;/' \
     $memory 'a_longest_hold_that*'
@@ -228,17 +228,17 @@ mutant 'script: a limit ends a hold before it was set' backends/redis/lua/number
     $redis 'a_longest_hold_that*'
 mutant 'a longer rest reaches those that its own hangup made rest' src/nouns/number/number_parts.h 's/    return rested(s, r, RESTED - 1 - ended, 0);/    return rested(s, r, RESTED - 1 - ended, s->settings[USHER__SET_REST]);/' \
     $memory 'rests_are_judged*'
-mutant 'a lifted rest comes back with another gap' src/nouns/number/number.c '/^static void end_rest/,/^}/s/    r->n\[N_LEASE\] = RESTED;//' \
+mutant 'a lifted rest comes back with another gap' src/nouns/number/number_holds.c '/^static void end_rest/,/^}/s/    r->n\[N_LEASE\] = RESTED;//' \
     $memory 'rests_are_judged*'
 mutant 'script: the short way forgets when a call ended' backends/redis/lua/number_fast.lua 's/ sub(record, 41, 61) .. ended_bytes .. / sub(record, 41, 68) .. /' \
     $redis 'rests_are_judged*'
-mutant 'stale tells the token of the hold' src/nouns/number/number.c '/^static enum usher_status say_stale/,/^}/s/    w->reply->of.number.token = 0;//' \
+mutant 'stale tells the token of the hold' src/nouns/number/number_holds.c '/^static enum usher_status say_stale/,/^}/s/    w->reply->of.number.token = 0;//' \
     $memory 'a_token_that*'
-mutant 'script: stale tells the token of the hold' backends/redis/lua/number.lua '/^function S.answer_only/,/^end/s/    S.token = 0//' \
+mutant 'script: stale tells the token of the hold' backends/redis/lua/number_holds.lua '/^function S.answer_only/,/^end/s/    S.token = 0//' \
     $redis 'a_token_that*'
-mutant 'what is due and more than a command applies is not there' src/nouns/number/number.c \
+mutant 'what is due and more than a command applies is not there' src/nouns/number/number_calls.c \
     '/^static enum usher_status find_more(/,/^}/s/    if (w->scope.due_ms <= w->now)/    if (false)/' $memory 'due_holds*'
-mutant 'nothing is said of what frees none' src/nouns/number/number.c 's/            \*best = end;/            ;/' \
+mutant 'nothing is said of what frees none' src/nouns/number/number_calls.c 's/            \*best = end;/            ;/' \
     $memory 'what_is_due*'
 mutant 'another cap frees later' src/nouns/number/number_holds.c '/a higher cap only frees/,/^}/s/    usher__number_due_at(w, w->moment);/    ;/' $same
 mutant 'capped numbers stand in order of version' src/core/number.c 's/ + (uint64_t)(calls < most ? calls : most)) \*/) */' \
@@ -249,7 +249,7 @@ mutant 'anybody ends a rest' src/core/number.def 's/^T(IDLE_UP,   UNREST, OTHER,
     $memory 'a_second_hangup*'
 mutant 'a call that is over stays with its node' src/nouns/number/number.c 's/return status == USHER_OK \&\& left ? /return status == USHER_OK \&\& false ? /' \
     $memory 'calls_of_a_node*'
-mutant 'a page of calls begins anew' src/nouns/number/number.c 's/    if (holds \&\& a->after.data != NULL)/    if (false)/' \
+mutant 'a page of calls begins anew' src/nouns/number/number_reads.c 's/    if (holds \&\& a->after.data != NULL)/    if (false)/' \
     $memory 'calls_are_listed*'
 mutant 'calls are looked for among all numbers' src/nouns/number/number.h 's/a->state >= USHER_NUMBER_STATE_BUSY_DOWN)/false)/' \
     $memory 'a_call_among*'
@@ -258,11 +258,11 @@ mutant 'Redis: the last outage moves with each setting of numbers' src/nouns/num
     tests/unit/test_redis_script 'every_setting*'
 mutant 'a whole pool is freed unasked' src/nouns/number/number_hooks.c 's/    if (!given \&\& (command->given/    if (false \&\& (command->given/' \
     $memory 'wrong_arguments*'
-mutant 'a draw takes the first behind the point' src/nouns/number/number.c 's/left-- == 0)/left-- >= 0)/' $same
-mutant 'an operator frees holds of others' src/nouns/number/number.c \
+mutant 'a draw takes the first behind the point' src/nouns/number/number_calls.c 's/left-- == 0)/left-- >= 0)/' $same
+mutant 'an operator frees holds of others' src/nouns/number/number_holds.c \
     's/owner->data != NULL ? owner : NULL, 0, order, false, r);/NULL, 0, order, false, r);/' \
     $memory 'an_operator*'
-mutant 'a callee gets its number from any group' src/nouns/number/number.c 's/reached_cap(&w->scope, r, w->now) \&\& group_fits(w, r))/reached_cap(\&w->scope, r, w->now))/' \
+mutant 'a callee gets its number from any group' src/nouns/number/number_calls.c 's/reached_cap(&w->scope, r, w->now) \&\& group_fits(w, r))/reached_cap(\&w->scope, r, w->now))/' \
     $memory 'a_known_number*'
 mutant 'one callee too few is remembered' src/change/work.c 's/if (\*count <= limit \&\&/if (*count < limit \&\&/' \
     $memory 'at_most_sticky_max_callees_are_remembered'
@@ -275,9 +275,9 @@ mutant 'a request id is for any arguments' src/change/work.c 's/^ *print == ushe
 mutant 'who is behind is not told what there is' src/nouns/room/room_fields.c \
     's/return now->id.size != 0 ? usher__room_add_row/return now->id.size > 999 ? usher__room_add_row/' \
     $memory 'who_is_behind*'
-mutant 'a number that moves is in its old group, too' src/nouns/number/number.c 's/    if (status == USHER_OK \&\& left.size != 0)/    if (status == USHER_OK \&\& left.size > 99)/' \
+mutant 'a number that moves is in its old group, too' src/nouns/number/number_holds.c 's/    if (status == USHER_OK \&\& left.size != 0)/    if (status == USHER_OK \&\& left.size > 99)/' \
     $memory 'a_number_*'
-mutant 'Redis: a number that moves is in its old group, too' backends/redis/lua/number.lua "s/^        group_has(r.group, r, -1)\$//" \
+mutant 'Redis: a number that moves is in its old group, too' backends/redis/lua/number_holds.lua "s/^        group_has(r.group, r, -1)\$//" \
     tests/conformance/on_redis 'a_number_*'
 mutant 'Redis: a pool that is made anew goes on at the time of the old one' backends/redis/lua/common.lua 's/^    if not S.exists then S.time(0) end.*//' \
     tests/conformance/on_redis 'one_that_is_made*'
@@ -326,7 +326,7 @@ mutant 'a value ends at its first NUL' src/parse/parse.c 's/^    else if (p->end
     tests/cli/words_are_quoted_as_in_a_shell.sh
 mutant 'the order of fields is an argument' src/change/request_cache.c 's/        sum += XXH3_64bits_withSeed(value.data/        sum = sum * 3 + XXH3_64bits_withSeed(value.data/' \
     $memory 'a_repeat_with*'
-mutant 'a page repeats its last row' src/nouns/number/number.c 's/if (n->n_rows == max ||/if (n->n_rows > max ||/' \
+mutant 'a page repeats its last row' src/nouns/number/number_reads.c 's/if (n->n_rows == max ||/if (n->n_rows > max ||/' \
     $memory 'lists_come*'
 mutant 'what was done without memory is forgotten' src/change/work.c 's/    return status == USHER_NOMEM \&\& n > 0 /    return status == USHER_NOMEM \&\& n > 1000 /' \
     tests/fault/test_oom 'a_bulk_that_fails_half_way_returns_its_status'
@@ -421,7 +421,7 @@ mutant 'a search ends where it has to stop' src/nouns/queue/queue_match.c \
     's/    if (status == USHER_FULL) {/    if (false) {/' $memory 'a_search_past_many*'
 mutant 'script: a search ends where it has to stop' backends/redis/lua/queue_match.lua \
     's/^    if full then$/    if false then/' $redis 'a_search_past_many*'
-mutant 'a new scope in memory keeps no order by name' backends/memory/memory.c \
+mutant 'a new scope in memory keeps no order by name' backends/memory/write.c \
     's/s->noun = scope->noun; .*/(void)0;/' tests/model/test_walks
 mutant 'a lane that is in use is walked past' src/nouns/queue/queue_change.c \
     's/!= 0 ? LANE_IN_USE/!= 0 ? 0/' tests/unit/test_walks
@@ -494,9 +494,9 @@ mutant 'a hook may call its engine' src/engine/engine.c 's/^    if (usher__is_in
 mutant 'an authority may call its engine' src/engine/callout.c \
     's/    usher__callout_begin(here, callout_of(a)->e);/    usher__callout_begin(here, NULL);/' \
     tests/fault/test_hooks 'sides_that*'
-mutant 'one call puts aside all that have had their calls' src/nouns/number/number.c \
+mutant 'one call puts aside all that have had their calls' src/nouns/number/number_calls.c \
     's/^    int left = JUDGE_MAX;/    int left = 1 << 30;/' $memory 'no_command_caps_all_numbers_over_a_lowered_cap'
-mutant 'script: one call puts aside all that have had their calls' backends/redis/lua/number.lua \
+mutant 'script: one call puts aside all that have had their calls' backends/redis/lua/number_calls.lua \
     's/^    S.left = S.left or K.JUDGE_MAX.*/    S.left = math.huge/' $redis 'no_command_caps_all_numbers_over_a_lowered_cap'
 mutant 'each command of a transaction applies a portion of expiries' src/nouns/number/number.c \
     's/\*ret_more = w->behind = true;/*ret_more = true;/' $memory 'commands_of_a_call*'
@@ -526,9 +526,9 @@ mutant 'a page of rooms ends between rooms of one time' src/nouns/room/room_dire
     's/(r->token != 0 || r->n_rows == 0)/false/' $memory 'rooms_of_one_time*'
 mutant 'script: a page of rooms has all of one time' backends/redis/lua/rooms.lua 's/looked == K.PAGE_MAX or //' \
     $redis 'rooms_of_one_time*'
-mutant 'stats look at all holds that ended' src/nouns/number/number.c 's/ \&\& looked < USHER_PAGE_MAX) {/) {/' \
+mutant 'stats look at all holds that ended' src/nouns/number/number_reads.c 's/ \&\& looked < USHER_PAGE_MAX) {/) {/' \
     $memory 'work_that*'
-mutant 'others overtake a call that comes again' src/nouns/number/number.c '/^static enum usher_status run(/,/^}/s/    if (w->behind)/    if (false)/' \
+mutant 'others overtake a call that comes again' src/nouns/queue/queue.c '/^static enum usher_status run(/,/^}/s/    if (w->behind)/    if (false)/' \
     $memory 'no_command_caps_all_numbers_over_a_lowered_cap'
 mutant 'trigger=auto leaves waiting whom one command does not match' src/nouns/queue/queue.c \
     's/^        \*ret_left = reply_of(w)->more;/        reply_of(w)->more = false;/' $memory 'however_many_wait*'
@@ -577,7 +577,7 @@ mutant 'a page does not begin with what was changed since the one before' src/no
 mutant 'Redis: a change has the mark of the one before' backends/redis/lua/common.lua \
     's/set_count(K.LOG_MARK, t\[12\])/set_count(K.LOG_MARK, t[11])/' \
     $redis 'marks_make*'
-mutant 'script: an end of a ban has a kept answer' backends/redis/lua/room.lua \
+mutant 'script: an end of a ban has a kept answer' backends/redis/lua/room_roles.lua \
     's/if S.req and S.exists and S.version ~= version then/if S.req and S.exists and n > 0 then/' \
     $redis 'a_sweep_of_bans*'
 
@@ -614,7 +614,7 @@ mutant 'scopes: a page forgets the last ones it had' src/engine/scopes.c 's/    
 mutant 'scopes: the list begins anew' src/engine/scopes.c 's/        \*ret_noun = noun->noun;/        *ret_noun = 0;/' \
     $memory 'scopes_are*'
 
-mutant 'whole: a verb without a scope takes its neighbours along' src/engine/engine.c \
+mutant 'whole: a verb without a scope takes its neighbours along' src/engine/execute.c \
     's/            \*n = i > 0 ? i : 1;/            ;/' tests/unit/test_whole 'each_verb*'
 mutant 'whole: a page of the journal goes on one row late' src/nouns/store/store.c \
     's/    if (!l->reply->of.store.more)/    if (true)/' tests/unit/test_whole 'the_journal*'
@@ -622,9 +622,9 @@ mutant 'write: an answer in part is only a failure' src/encode/encode.c \
     's/>= USHER_CLASS_WRONG \&\& !partial;/>= USHER_CLASS_WRONG;/' tests/unit/test_whole 'a_partial*'
 
 # ---- memory ----
-mutant 'memory: a record does not join the list of its group' backends/memory/memory.c \
+mutant 'memory: a record does not join the list of its group' backends/memory/write.c \
     's/must(usher__tree_insert(list, &shard->pool, key, r) == USHER__TREE_PUT);/must(true);/' $memory 'groups*'
-mutant 'memory: a record does not leave a list' backends/memory/memory.c \
+mutant 'memory: a record does not leave a list' backends/memory/write.c \
     's/    p->leaves = slots & r->slots;/    p->leaves = slots \& r->slots \& ~4u;/' $memory
 
 mutant 'memory: the first who goes is still counted' backends/memory/tree.c \
@@ -687,13 +687,13 @@ mutant 'Redis: each Sentinel gets the password' backends/redis/hosts.c 's/^     
     tests/fault/test_redis_sentinel 'the_password*'
 mutant 'Redis: a read without answer is in doubt' backends/redis/pipeline.c 's/^    return b->doubt\[i\] \&\& !reads(b->tasks\[i\].command)/    return b->doubt[i]/' \
     tests/fault/test_redis_roles 'a_read*'
-mutant 'Redis: the name of a node is needed' backends/redis/conn.c 's/ \&\& c->opt.ip != NULL \&\& / \&\& c->opt.ip == NULL \&\& /' \
+mutant 'Redis: the name of a node is needed' backends/redis/connect.c 's/ \&\& c->opt.ip != NULL \&\& / \&\& c->opt.ip == NULL \&\& /' \
     tests/cluster/test_cluster_hosts 'a_name*'
 mutant 'Redis: a short password hides other words' backends/redis/conn_text.c 's/^#define SHORT_PASSWORD 6/#define SHORT_PASSWORD 1/' \
     tests/unit/test_redis_conn 'words*'
-mutant 'Redis: a short password is shown' backends/redis/conn.c 's/^            i += n;/            l->len -= 3;/' \
+mutant 'Redis: a short password is shown' backends/redis/conn_text.c 's/^            i += n;/            l->len -= 3;/' \
     tests/unit/test_redis_conn 'arguments*'
-mutant 'Redis: the network delivers what was given up' backends/redis/conn.c \
+mutant 'Redis: the network delivers what was given up' backends/redis/connect.c \
     's/^        forget_unsent(c->fd);/        (void)forget_unsent;/' \
     tests/fault/test_redis_faults 'a_request_past_its_deadline_never_arrives_later'
 mutant 'Redis: the role is asked at connect only' backends/redis/handshake.c 's/^#define ROLE_MS 1000 /#define ROLE_MS 1000000 /' \
@@ -708,9 +708,9 @@ mutant 'script: nobody asks for the right to take out of a list' backends/redis/
     tests/unit/test_redis_script 'a_right_that_is_missing*'
 mutant 'script: nobody asks whoever types' backends/redis/lua/common.lua 's/        if why then error(why, 0) end//' \
     tests/unit/test_redis_script 'a_direct_call_needs_the_same_rights'
-mutant 'Redis: what is not permitted inside of a script was refused at the door' backends/redis/conn.c 's/           holds_one_of(t, ours, .*;/           true;/' \
+mutant 'Redis: what is not permitted inside of a script was refused at the door' backends/redis/classify.c 's/           holds_one_of(t, ours, .*;/           true;/' \
     tests/unit/test_redis_texts 'classes_hold*'
-mutant 'Redis: 6.2 cannot have failed to flush its file in the middle of a script' backends/redis/conn.c 's/? raised_62(&t)/? classify_62(\&t)/' \
+mutant 'Redis: 6.2 cannot have failed to flush its file in the middle of a script' backends/redis/classify.c 's/? raised_62(&t)/? classify_62(\&t)/' \
     tests/unit/test_redis_texts 'classes_hold*'
 mutant 'TLS: any certificate will do' backends/redis/tls.c \
     's/SSL_VERIFY_PEER, look_at_certificate/SSL_VERIFY_NONE, look_at_certificate/' tests/fault/test_redis_tls 'a_wrong_server*'
@@ -726,7 +726,7 @@ mutant 'TLS: what it holds is waited for' backends/redis/tls.c \
     's/return SSL_has_pending(t->ssl) == 1 .*;/return false;/' tests/fault/test_redis_tls 'a_reply_in_the_tls_buffer_is_read_without_a_wait'
 mutant 'TLS: records without data are read without end' backends/redis/tls.c \
     's/    SSL_CTX_clear_mode(context, SSL_MODE_AUTO_RETRY);//' tests/fault/test_redis_tls 'a_read_takes*'
-mutant 'TLS: the handshake has a deadline of its own' backends/redis/conn.c \
+mutant 'TLS: the handshake has a deadline of its own' backends/redis/connect.c \
     '/^static enum usher_status securing/,/^}/s/c->to.deadline_ms/c->to.deadline_ms + 20000/' \
     tests/fault/test_redis_tls 'no_handshake*'
 mutant 'TLS: bytes count when OpenSSL has them' backends/redis/tls.c \
@@ -745,15 +745,15 @@ mutant 'Redis: who collects waits for the server' src/engine/post.c \
     's/^            run(e, p, l, p->fd\[USHER__LOOP\] >= 0);/            run(e, p, l, false);/' tests/fault/test_post_loop 'a_slow*'
 mutant 'Redis: a connection is given up with its batch' backends/redis/handshake.c \
     's/^    if (share < least || /    if (share < 0 || /' tests/fault/test_post_loop 'a_small*'
-mutant 'Redis: who calls waits for what was posted' src/engine/engine.c \
+mutant 'Redis: who calls waits for what was posted' src/engine/execute.c \
     's/^        usher__post_settle(e, commands, n, deadline_ms);/        (void)watched;/' tests/fault/test_post_loop 'a_call_completes_posted_batches_of_its_scope'
-mutant 'cluster: a call waits for every posted command' src/engine/post.c \
+mutant 'cluster: a call waits for every posted command' src/engine/post_settle.c \
     's/^    return i < USHER_UNITS \/ 64;/    return true;/' \
     tests/cluster/test_cluster_posted 'a_call_does*'
-mutant 'posted: a call drives the first batch of its slots alone' src/engine/post.c \
+mutant 'posted: a call drives the first batch of its slots alone' src/engine/post_settle.c \
     's/^        found = found || units_meet(\&of, units);/        if (found) { continue; } found = true;/' \
     tests/model/test_hear_random 'and_on_redis'
-mutant 'cluster: a call compares scopes and not their slots' src/engine/post.c \
+mutant 'cluster: a call compares scopes and not their slots' src/engine/post_settle.c \
     's/^    return ops->unit != NULL ? ops->unit(.*/    return (unsigned)(XXH3_64bits(text.data, text.size) % USHER_UNITS);/' \
     tests/cluster/test_cluster_posted 'a_call_completes*'
 mutant 'serve: before its password a client has limits of its own' src/serve/serve.c \
@@ -774,9 +774,9 @@ mutant 'SQLite: the second page of a range shows what the queue keeps' src/engin
 mutant 'SQLite: visits of an agent are looked for by time' backends/sqlite/history_table.h \
     's/visit_by_agent ON visit(agent, queue, id, ended_ms)/visit_by_agent ON visit(agent, ended_ms)/' \
     tests/fault/test_visits 'visits_are*'
-mutant 'engine: a batch takes the time of its commands' src/engine/engine.c \
+mutant 'engine: a batch takes the time of its commands' src/engine/group_commit.c \
     's/^    return (last - now_ms) \/ 2 <= first - now_ms;/    return now_ms > 0;/' tests/unit/test_batch 'a_batch*'
-mutant 'engine: a caller leaves the queue only where there are lanes' src/engine/engine.c \
+mutant 'engine: a caller leaves the queue only where there are lanes' src/engine/group_commit.c \
     's/^    while (e->waits \&\& error/    while (e->routes \&\& error/' tests/unit/test_batch 'a_caller*'
 mutant 'Redis: what is due before what was posted is done but once' src/engine/flight.c \
     's/^        if (!usher__engine_unfinished(f->e/        if (f->at != f->n_tasks || !usher__engine_unfinished(f->e/' \
@@ -799,7 +799,7 @@ mutant 'redis: a script is sent with each connection' backends/redis/handshake.c
 mutant 'redis: a long scan fails when it asks who the server is' backends/redis/scan.c \
     's/^    if (until_ms < now_ms + e->patience_ms \/ 2)/    if (until_ms < now_ms - e->patience_ms * 99)/' \
     tests/fault/test_redis_faults 'many_scopes*'
-mutant 'redis: who waits for replicas holds up the others' src/engine/engine.c \
+mutant 'redis: who waits for replicas holds up the others' src/engine/execute.c \
     's/^    while (i < n \&\& tasks\[i\].command->wait == 0)/    while (i < n)/' tests/fault/test_redis_wait 'wait_delays_no_other_command'
 mutant 'redis: scopes stay taken while replicas are waited for' backends/redis/batch.c \
     's/^    if (answered) .*/    if (over)/; s/^    else if (some && b->claimed).*/    else if (false)/' tests/fault/test_redis_wait 'wait_delays_no_other_command'
@@ -812,7 +812,7 @@ mutant 'script: that push ends is not published' backends/redis/lua/room.lua 's/
     tests/fault/test_redis_push 'each_change*'
 mutant 'script: each join of an interval is published' backends/redis/lua/room.lua 's/^    if wait > 0 and S.now < math.abs(till) then/    if false then/' \
     tests/fault/test_redis_push 'joins_are*'
-mutant 'script: the end of an interval is not published' backends/redis/lua/room.lua 's/^        S.push = S.version_shown()/        S.push = nil/' \
+mutant 'script: the end of an interval is not published' backends/redis/lua/room_members.lua 's/^        S.push = S.version_shown()/        S.push = nil/' \
     tests/fault/test_redis_push 'joins_are*'
 mutant 'script: a fast heartbeat does not end an interval' backends/redis/lua/room_fast.lua 's/^    and (count\[K.COUNT_PUSHED + 1\] >= 0 or .*/    then/' \
     tests/fault/test_redis_push 'joins_are*'
@@ -849,7 +849,7 @@ mutant 'cluster: each scope of a node that is silent is waited for' src/nouns/ro
     's/^    if (u->lanes < SILENT_MAX)/    if (u->lanes > SILENT_MAX)/' tests/cluster/test_cluster_apart
 mutant 'cluster: large scopes are not told of' backends/redis/scan.c 's/^    if (n <= LARGE + NO_RECORDS)/    if (n <= 10 * LARGE)/' \
     tests/fault/test_redis_status 'a_check*'
-mutant 'TLS: a reset in the handshake has no hint' backends/redis/conn.c \
+mutant 'TLS: a reset in the handshake has no hint' backends/redis/connect.c \
     's/(n == IO_FAILED \&\& c->io_errno == ECONNRESET)/false/' tests/fault/test_redis_tls 'no_handshake*'
 mutant 'status: Redict is Redis' backends/redis/info.c 's/"redict_version" }/"no_version" }/' \
     tests/unit/test_redis_info 'a_server*'
@@ -860,7 +860,7 @@ mutant 'status: a server that does not answer is left out' backends/redis/status
     tests/fault/test_redis_status 'all_masters*'
 mutant 'status: a replica is never behind' backends/redis/info.c 's/? of_master - has : USHER_NONE;/? 0 * of_master : USHER_NONE;/' \
     tests/fault/test_redis_status 'a_master*'
-mutant 'status: what failed is not counted' src/engine/engine.c \
+mutant 'status: what failed is not counted' src/engine/execute.c \
     's/^        atomic_fetch_add_explicit(&e->unavailable, 1/        atomic_fetch_add_explicit(\&e->unavailable, 0/' \
     tests/fault/test_redis_status 'status_counts_failed_commands'
 mutant 'cluster: ASKING is left out' backends/redis/pipeline.c \
@@ -906,12 +906,12 @@ mutant 'engine: who tries again does not wait' src/engine/again.c 's/    if (lat
 mutant 'engine: one lane for all nodes' src/engine/execute.c \
     's/ usher__group_commit(e, &e->lanes\[tasks\[0\].lane\], tasks/ usher__group_commit(e, \&e->lanes[0], tasks/' \
     tests/cluster/test_cluster_apart
-mutant 'engine: who leaves the queue takes those behind him along' src/engine/engine.c \
+mutant 'engine: who leaves the queue takes those behind him along' src/engine/group_commit.c \
     's/^    \*(before != NULL ? \&before->next : \&l->first) = w->next;/    *(before != NULL ? \&before->next : \&l->first) = NULL;/' \
     tests/unit/test_lanes 'a_caller_leaves_the_middle_of_the_queue'
-mutant 'engine: who leaves the queue is its end still' src/engine/engine.c \
+mutant 'engine: who leaves the queue is its end still' src/engine/group_commit.c \
     's/^    if (l->last == w)$/    if (false)/' tests/unit/test_lanes 'a_caller_leaves_the_end_of_the_queue'
-mutant 'engine: who was taken out of the queue leaves it' src/engine/engine.c \
+mutant 'engine: who was taken out of the queue leaves it' src/engine/group_commit.c \
     's/^        left = queue_leave(l, me);/        left = queue_leave(l, me) || true;/' \
     tests/unit/test_lanes 'a_caller_that_left_has_executed_nothing'
 mutant 'what a store has lost is called stale' src/change/work.c \
@@ -965,22 +965,22 @@ mutant 'numbers that a lost store gave out are a hole' src/nouns/serial/serial_h
 mutant 'any token settles a number that is lost' src/nouns/serial/serial_holds.c \
     's/if (!of_lost && a->token != all.token)/if (!of_lost \&\& a->token > w->scope.version)/' \
     tests/conformance/on_memory 'serials_of_a_lost_store_are_in_doubt'
-mutant 'on Redis numbers that a lost server gave out are a hole' backends/redis/lua/serial.lua \
+mutant 'on Redis numbers that a lost server gave out are a hole' backends/redis/lua/serial_rule.lua \
     's/if S.less(s.cur, cur) and not S.queued() then/if S.less(cur, s.cur) then/' \
     tests/conformance/on_redis 'serials_of_a_lost_store_are_in_doubt'
-mutant 'on Redis nobody settles what he has lost' backends/redis/lua/serial.lua \
+mutant 'on Redis nobody settles what he has lost' backends/redis/lua/serial_holds.lua \
     's/elseif not of_lost or S.all_gaps/elseif of_lost or S.all_gaps/' \
     tests/fault/test_rollback 'a_failover_of_a_server_leaves_no_gap_in_serials'
 gapfree=tests/model/test_gapfree
 mutant 'serial: a number 1 of any day is that of today' src/nouns/serial/serial_holds.c \
     's/usher__serial_dated(&f, serial, r->n\[N_STAMP\]);/r->n[N_STAMP] >= 0;/' $gapfree
-mutant 'script: a number 1 of any day is that of today' backends/redis/lua/serial.lua \
+mutant 'script: a number 1 of any day is that of today' backends/redis/lua/serial_holds.lua \
     's/ and S.dated(f, serial, r.N_STAMP)$//' $gapfree
 mutant 'serial: how a number 1 ended is forgotten with the next number 1' src/nouns/serial/serial_holds.c \
     's/period % places \* section) % places/period % places * section * 0) % places/' $gapfree
 mutant 'serial: what was printed before is named by its own token only' src/nouns/serial/serial_holds.c \
     's/    status = queued(w) ? USHER_MISSING : by_older_format(w, serial, &r);/    status = queued(w) ? by_older_format(w, serial, \&r) : USHER_MISSING;/' $gapfree
-mutant 'script: what was printed before is named by its own token only' backends/redis/lua/serial.lua \
+mutant 'script: what was printed before is named by its own token only' backends/redis/lua/serial_holds.lua \
     's/        local r = not S.queued() and S.by_older_format(serial)$/        local r = nil/' $gapfree
 mutant 'serial: what is over is listed as held' src/nouns/serial/serial_lists.c \
     's/    if (i == 0 \&\& over)/    if (i > 9 \&\& over)/' $gapfree
@@ -990,12 +990,12 @@ mutant 'serial: a clock ends a number in doubt' src/core/serial.def \
 mutant 'serial: an owner gets its number in doubt again' src/nouns/serial/serial_holds.c \
     's/line > 0 ? (uint64_t)line - 1 : 0, false, r);/(uint64_t)(line \& 0), false, r);/' \
     $memory 'a_number_held_before*'
-mutant 'script: an owner gets its number in doubt again' backends/redis/lua/serial.lua \
+mutant 'script: an owner gets its number in doubt again' backends/redis/lua/serial_holds.lua \
     "s/owner, 0, line > 0 and line - 1 or nil)/owner, 0, nil)/" $redis 'a_number_held_before*'
 mutant 'serial: what was returned before a loss goes out again' src/nouns/serial/serial_holds.c \
     's/        if (status != USHER_OK || state_of(&w->scope, r) == USHER_SERIAL_STATE_RETURNED)/        if (status != USHER_OK || r->state == USHER_SERIAL_STATE_RETURNED)/' \
     $memory 'a_number_held_before*'
-mutant 'script: what was returned before a loss goes out again' backends/redis/lua/serial.lua \
+mutant 'script: what was returned before a loss goes out again' backends/redis/lua/serial_holds.lua \
     's/            if not r or S.state_of(r) == RETURNED then return r end/            if true then return r end/' \
     $redis 'a_number_held_before*'
 mutant 'serial: a number that has ended is known by any date' src/nouns/serial/serial_hooks.c \
@@ -1005,22 +1005,22 @@ mutant 'serial: a lost number was printed when it was settled' src/nouns/serial/
     's/^    one.n\[N_STAMP\] = printed;/    one.n[N_STAMP] = w->now;/' $memory 'a_lost_number*'
 mutant 'serial: a token alone says that a lost number is settled' src/nouns/serial/serial_holds.c \
     's/^        return tells(&one, &a->serial) \&\&$/        return true \&\&/' $memory 'a_lost_number*'
-mutant 'script: a lost number was printed when it was settled' backends/redis/lua/serial.lua \
+mutant 'script: a lost number was printed when it was settled' backends/redis/lua/serial_holds.lua \
     's/ = v, k\[1\], k\[2\], period, printed, token, data/ = v, k[1], k[2], period, S.now, token, data/' \
     $redis 'a_lost_number*'
-mutant 'script: a lost number was printed in this year' backends/redis/lua/serial.lua \
+mutant 'script: a lost number was printed in this year' backends/redis/lua/serial_holds.lua \
     's/        for years = 0, any_year and 8 or 0 do/        for years = 0, 0 do/' $redis 'a_lost_number*'
 mutant 'serial: what was printed before a loss is forgotten' src/nouns/serial/serial_holds.c \
     's/    else if (!printed_by(&format, /    else if (true || !printed_by(\&format, /' $memory 'a_lost_number*'
 mutant 'serial: a page of holds looks at any number of them' src/nouns/serial/serial_lists.c \
     's/        if (looked == USHER_PAGE_MAX || (shown/        if ((shown/' $memory 'holds_are_listed_in_pages*'
-mutant 'script: a page of holds looks at any number of them' backends/redis/lua/serial.lua \
+mutant 'script: a page of holds looks at any number of them' backends/redis/lua/serial_holds.lua \
     's/                if looked == K.PAGE_MAX or shown and n == max then/                if shown and n == max then/' \
     $redis 'holds_are_listed_in_pages*'
 mutant 'serial: the next page of holds skips one' src/nouns/serial/serial_lists.c \
     's/^        at = i == 0 ? 0 : i == 1/        order += n->n_rows == max; &/' \
     $memory 'holds_are_listed_in_pages*'
-mutant 'script: a page of holds begins its list again' backends/redis/lua/serial.lua \
+mutant 'script: a page of holds begins its list again' backends/redis/lua/serial_holds.lua \
     's/            list, hi, order = tonumber(i) + 1, tonumber(from), tonumber(by)/            list = tonumber(i) + 1/' \
     $redis 'pages_of_holds*'
 mutant 'serial: a page of holds by owner goes on in any list' src/nouns/serial/serial_lists.c \
@@ -1065,7 +1065,7 @@ mutant 'script: a heartbeat on the fast path leaves the deadline' backends/redis
 mutant 'script: a full log keeps the members of its list' backends/redis/lua/common.lua \
     "s/            S.leave(S.ready, '', '', '', old\[k\])//" \
     tests/model/test_room_differential
-mutant 'script: a page of a snapshot takes as long as it likes' backends/redis/lua/room.lua \
+mutant 'script: a page of a snapshot takes as long as it likes' backends/redis/lua/room_queries.lua \
     's/bytes + K.ROW_WORK + #r.data/bytes + #r.data/' \
     $redis 'a_page_of*'
 mutant 'script: a page of a list takes as long as it likes' backends/redis/lua/number_reads.lua \
@@ -1107,27 +1107,27 @@ mutant 'script: a record stays in the list of due ones' backends/redis/lua/commo
     $redis 'a_hold_that_is_not*'
 mutant 'script: a record does not join the list of its group' backends/redis/lua/common.lua "s/^        za\[n - 1\], za\[n\] = '0', by/        za[n - 1], za[n] = '0', 'x' .. by/" \
     $redis 'groups*'
-mutant 'script: a token is used twice' backends/redis/lua/number.lua 's/    r.token, r.order = v, v/    r.token, r.order = v - v % 2, v/' \
+mutant 'script: a token is used twice' backends/redis/lua/number_calls.lua 's/    r.token, r.order = v, v/    r.token, r.order = v - v % 2, v/' \
     $redis 'tokens_only_grow'
-mutant 'number: who is somebody else takes it back' src/nouns/number/number.c 's/guard = busy(r->state) && .* ? USHER__NUMBER_IF_HOLDER/guard = busy(r->state) ? USHER__NUMBER_IF_HOLDER/' \
+mutant 'number: who is somebody else takes it back' src/nouns/number/number_holds.c 's/guard = busy(r->state) && .* ? USHER__NUMBER_IF_HOLDER/guard = busy(r->state) ? USHER__NUMBER_IF_HOLDER/' \
     tests/fault/test_rollback 'an_older_copy*'
-mutant 'script: who is somebody else takes it back' backends/redis/lua/number.lua 's/ and r.owner == a\[K.ARG_OWNER\] and K.NUMBER_IF_HOLDER/ and K.NUMBER_IF_HOLDER/' \
+mutant 'script: who is somebody else takes it back' backends/redis/lua/number_holds.lua 's/ and r.owner == a\[K.ARG_OWNER\] and K.NUMBER_IF_HOLDER/ and K.NUMBER_IF_HOLDER/' \
     tests/fault/test_rollback 'two_masters_never_accept_tokens_of_each_other'
-mutant 'script: who has taken it back may not ask again' backends/redis/lua/number.lua 's/if what ~= K.SAME then return S.say_lost/if true then return S.say_lost/' \
+mutant 'script: who has taken it back may not ask again' backends/redis/lua/number_holds.lua 's/if what ~= K.SAME then return S.say_lost/if true then return S.say_lost/' \
     tests/fault/test_rollback_concurrent 'a_repeat*'
-mutant 'script: what somebody else has is taken back all the same' backends/redis/lua/number.lua '/NUMBER_E_RETAKE/,/say_lost/s/if what == K.OK then/if true then/' \
+mutant 'script: what somebody else has is taken back all the same' backends/redis/lua/number_holds.lua '/NUMBER_E_RETAKE/,/say_lost/s/if what == K.OK then/if true then/' \
     tests/fault/test_rollback_concurrent 'one_of_two_owners_takes_a_lost_number_back'
 mutant 'number: a number that is not registered is not taken back' src/core/number.def 's/^T(IDLE_DOWN, RETAKE, ANY,     BUSY_DOWN, OK, /T(IDLE_DOWN, RETAKE, ANY,     IDLE_DOWN, LOST, /' \
     tests/fault/test_rollback 'a_call_goes_on*'
-mutant 'number: what is taken back is not in the list of its node' src/nouns/number/number.c 's/status == USHER_OK && a->node.data != NULL)/status == USHER_OK \&\& a->node.data != NULL \&\& w->command->verb == USHER_NUMBER_CALL)/' \
+mutant 'number: what is taken back is not in the list of its node' src/nouns/number/number_calls.c 's/status == USHER_OK && a->node.data != NULL)/status == USHER_OK \&\& a->node.data != NULL \&\& w->command->verb == USHER_NUMBER_CALL)/' \
     tests/model/test_lost_exhaustive
-mutant 'number: a hold that is there gets the node of who renews it' src/nouns/number/number.c 's/^        status = extend(w, &m);$/        status = extend(w, \&m), r->data = a->node.size != 0 ? a->node : r->data;/' \
+mutant 'number: a hold that is there gets the node of who renews it' src/nouns/number/number_holds.c 's/^        status = extend(w, &m);$/        status = extend(w, \&m), r->data = a->node.size != 0 ? a->node : r->data;/' \
     $memory 'a_number_that_is_taken*'
 mutant 'number: all of the node that one is renewed for' src/nouns/number/number_reads.c 's/number.number.data != NULL ? usher__number_renew(w)/number.node.data == NULL ? usher__number_renew(w)/' \
     $memory 'a_number_that_is_taken*'
-mutant 'script: what is taken back is of no node' backends/redis/lua/number.lua 's/^    if a\[K.ARG_NODE\] then$/    if a[K.ARG_NODE] and S.verb == K.V_CALL then/' \
+mutant 'script: what is taken back is of no node' backends/redis/lua/number_calls.lua 's/^    if a\[K.ARG_NODE\] then$/    if a[K.ARG_NODE] and S.verb == K.V_CALL then/' \
     $redis 'a_number_that_is_taken*'
-mutant 'number: a number that is moved takes another place' src/nouns/number/number.c 's/^    r->group = group;$/    r->group = group; r->order = w->scope.version;/' \
+mutant 'number: a number that is moved takes another place' src/nouns/number/number_holds.c 's/^    r->group = group;$/    r->group = group; r->order = w->scope.version;/' \
     tests/model/test_exhaustive every_state_in_memory
 mutant 'script: a setting that a library does not know is gone with the next one' backends/redis/lua/number_holds.lua 's/^        for i = 1, #S.set do set\[i\] = S.set\[i\] end$/        for i = 1, #S.set do set[i] = i ~= K.SETTINGS and S.set[i] or 0 end/' \
     tests/fault/test_two_versions
@@ -1135,7 +1135,7 @@ mutant 'posted: who waits for replicas holds up the others' src/engine/post.c 's
     tests/fault/test_redis_wait 'posted*'
 mutant 'Redis: the scopes of a node that has answered wait for the others' backends/redis/batch.c 's/    else if (some && b->claimed)/    else if (false \&\& some)/' \
     tests/cluster/test_cluster_cases 'an_answered_scope_is_released_before_other_nodes_answer'
-mutant 'what is due while its scope is swept is not swept again' src/engine/hear.c 's/    if (h->sweeps || (h->follows/    if ((h->follows/' \
+mutant 'what is due while its scope is swept is not swept again' src/engine/hear_sweep.c 's/    if (h->sweeps || (h->follows/    if ((h->follows/' \
     tests/cluster/test_cluster_rooms 'a_room*'
 mutant 'authority: a rule that is made again has no log' src/nouns/serial/serial_authority.c 's/        !usher_unpack_int(&u, &s->log))/        !usher_unpack_int(\&u, \&s->log) || (s->log = 0) != 0)/' \
     tests/fault/test_rollback 'followers_receive_a_rollback_and_what_is_granted_again'
@@ -1345,16 +1345,16 @@ mutant 'nobody is told whose hold has ended' src/nouns/number/number.c '/^    m-
     $memory 'a_notice_of_an_end_names_the_owner'
 mutant 'script: nobody is told whose hold has ended' backends/redis/lua/number.lua "s/r.owner, r.held = '', r.owner end/r.owner = '' end/" \
     $redis 'a_notice_of_an_end_names_the_owner'
-mutant 'drop: a log stays' src/nouns/number/number.c 's/"1323304050627080"/"13233040506280"/' \
+mutant 'drop: a log stays' src/nouns/number/number_audit.c 's/"1323304050627080"/"13233040506280"/' \
     $memory 'a_log_goes_with*'
 mutant 'hear: what a scope without a log told is thought to be all' src/engine/hear.c 's/h->place.version == r->version \&\& r->status == USHER_REFUSED/r->status == USHER_REFUSED/' \
     $hears 'a_pool_without*'
 mutant 'hear: what is due in a scope that is tended stays' src/engine/hear.c \
     's/^                h->sweeps = true;/                h->sweeps = false;/' \
     $hears 'a_swept_scope_changes_without_commands'
-mutant 'hear: the clock is not looked at again' src/engine/hear.c \
+mutant 'hear: the clock is not looked at again' src/engine/hear_sweep.c \
     's/    if (left_ms > LOOK_MS)$/    if (left_ms == -1)/' $hears 'a_clock_that*'
-mutant 'hear: a sweep is followed by one for what it has told of' src/engine/hear.c \
+mutant 'hear: a sweep is followed by one for what it has told of' src/engine/hear_sweep.c \
     's/h->told <= r->version)/h->told < r->version)/' \
     $hears 'a_wall*'
 mutant 'hear: a change does not say what is due' src/change/work.c \
@@ -1436,7 +1436,7 @@ mutant 'serial: a hold without a deadline stands among what is due' src/nouns/se
 mutant 'serial: a hold without a deadline is due' src/nouns/serial/serial.h \
     's/    return r->until_ms != 0 \&\& r->until_ms <= w->moment/    return r->until_ms <= w->moment/' \
     $memory 'a_hold_without*'
-mutant 'script: a serial held without a deadline is due' backends/redis/lua/serial.lua \
+mutant 'script: a serial held without a deadline is due' backends/redis/lua/serial_holds.lua \
     's/return r.ends ~= 0 and r.ends <= S.moment and/return r.ends <= S.moment and/' \
     $redis 'a_hold_without*'
 mutant 'id: another by leaves the class of start' src/nouns/id/id.c \
@@ -1470,7 +1470,7 @@ mutant 'script: a clock that was ahead freezes leases' backends/redis/lua/dispat
 mutant 'time: rests hide an outage' src/change/work.c 's/^            \*n = most;$/            ;/' $memory 'rests_hide*'
 mutant 'script: rests hide an outage' backends/redis/lua/common.lua 's/if looked == K.OUTAGE_LOOKS then return most end/if looked == K.OUTAGE_LOOKS then break end/' \
     $redis 'rests_hide*'
-mutant 'clock: a watcher believes its own' src/engine/hear.c 's/    if (now_ms != 0)$/    if (now_ms < 0)/' \
+mutant 'clock: a watcher believes its own' src/engine/hear_sweep.c 's/    if (now_ms != 0)$/    if (now_ms < 0)/' \
     tests/unit/test_hear '*busy_loop'
 mutant 'clock: an answer has the last time of its scope' src/change/work.h \
     's/    return w->said < w->clock ? w->said : w->clock;/    return w->moment;/' \
@@ -1555,7 +1555,7 @@ mutant 'drop: what is left is shown' src/engine/local.c 's/t->dropped = usher__s
     $memory 'a_dropped_pool_leaves_nothing'
 mutant 'drop: visits are lost with the queue' src/nouns/queue/queue.c 's/settings\[SET_ARCHIVE\] != 0 \&\& n > 0/settings[SET_ARCHIVE] < 0 \&\& n > 0/' \
     $memory 'visits_that_wait*'
-mutant 'if-version: what is due comes behind it' src/nouns/number/number.c \
+mutant 'if-version: what is due comes behind it' src/nouns/number/number_reads.c \
     's/if (w->scope.due_ms <= w->now \&\& w->command->verb != USHER_NUMBER_SWEEP)/if (w->scope.due_ms <= w->now \&\& (w->command->given \& USHER_GIVEN_IF_VERSION) == 0)/' \
     $memory 'a_command_for*'
 mutant 'if-version: a command with it is short' backends/redis/number_fast.c 's/(c->given \& USHER_GIVEN_IF_VERSION) != 0 ||/c == NULL ||/' \
@@ -1623,27 +1623,27 @@ mutant 'redis: a call does not know the times of the calls before it' backends/r
 mutant 'redis: an answer of figures that come again is too short' backends/redis/lua/queue.lua \
     's/S.verb == K.V_STATS and 21 or 1/S.verb == K.V_STATS and 20 or 1/' $redis 'reads_of_a_batch_of_applies*'
 text=tests/unit/test_text
-mutant 'text: readers count beyond 2^53' src/encode/encode.c 's/size > EXACT_MAX ?/size > EXACT_MAX + 1 ?/' \
+mutant 'text: readers count beyond 2^53' src/encode/forms.c 's/size > EXACT_MAX ?/size > EXACT_MAX + 1 ?/' \
     $text 'each_type*'
 mutant 'text: a part is a byte too long' src/encode/encode.c \
     's/w->to.n < w->to.size ? w->to.n : w->to.size - 1/w->to.n < w->to.size ? w->to.n : w->to.size/' \
     $text 'a_part*'
 mutant 'text: a count moves more than there is room for' src/core/pack.c \
     's/there - at < p->size - at - size ? there - at : p->size - at - size/there - at/' $text 'a_part*'
-mutant 'text: a token is packed as its digits' src/encode/encode.c \
+mutant 'text: a token is packed as its digits' src/encode/forms.c \
     's/^    usher__pack_uint(&w->to, token);/    json_token(w, token);/' $text 'each_type_is_packed'
 mutant 'text: any bytes are packed as a text' src/core/pack.c 's/put_code(p, 0xc4, size, 1)/put_code(p, 0xd9, size, 1)/' \
     $text 'each_type_is_packed'
 mutant 'a gap is over with the rest' src/nouns/number/number_parts.h \
     's/ == 0 || at + rest_ms > gap ? at + rest_ms : gap;/ >= 0 ? at + rest_ms : gap;/' $memory '*with_a_gap'
-mutant 'a gap is not awaited' src/nouns/number/number.c \
+mutant 'a gap is not awaited' src/nouns/number/number_calls.c \
     's/        at = rested(&w->scope, r, at, set\[USHER__SET_REST\]);/        at += set[USHER__SET_REST];/' \
     $memory '*with_a_gap'
 mutant 'arguments: a default is told that is none' src/encode/info.c \
     's/!= 0 ? arg->standard : USHER_NONE;/!= 0 ? arg->min : USHER_NONE;/' tests/unit/test_command 'defaults*'
 mutant 'arguments: the range is that of another verb' src/encode/info.c \
     's/a.max = usher__arg_max(v, arg);/a.max = arg->max;/' tests/unit/test_command 'arguments_are*'
-mutant 'text: a map of RESP2 has half of its elements' src/encode/encode.c \
+mutant 'text: a map of RESP2 has half of its elements' src/encode/forms.c \
     's/n \* (map ? 2 : 1)/n/' $text 'every_verb*'
 mutant 'serve: what a round leaves is forgotten' src/serve/round.c \
     's/c->ready = !c->closing \&\& c->end - c->from >= c->need;/c->ready = false;/' tests/cli/whatever_comes_serve_goes_on.sh

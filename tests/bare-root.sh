@@ -33,7 +33,9 @@ if [ "${1-}" = --inside ]; then
         done
         mv /usher /home/usher
         cd /home/usher
-        HOME=/home exec setpriv --inh-caps=-all --bounding-set="$rights" sh -eu /steps.sh
+        # Nothing of the environment here: it names files that the root does not have.
+        exec env -i HOME=/home PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
+            setpriv --inh-caps=-all --bounding-set="$rights" sh -eu /steps.sh
     fi
     useradd -m -s /bin/sh somebody
     echo 'somebody ALL=(ALL) NOPASSWD: ALL' >/etc/sudoers.d/somebody

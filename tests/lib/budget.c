@@ -27,7 +27,12 @@ bool budget_slow(void)
 
 uint64_t budget_of(const char *variable, uint64_t n)
 {
-    return number_from(variable, budget_slow() ? (n + 3) / 4 : n);
+    return number_from(variable, budget_slow() ? (n + 3) / 4 : budget_short() ? (n + 1) / 2 : n);
+}
+
+bool budget_short(void)
+{
+    return !budget_long() && number_from("USHER_EACH", 1) < 2;
 }
 
 bool budget_long(void)

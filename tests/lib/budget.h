@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * budget -- how much of a test that could go on for ever is done: what a variable of the
- * environment says, else as much as `make check` has time for, and a quarter of that where
- * everything is slower (a sanitizer, USHER_WRAPPER).
+ * budget -- how much is done of a test without an end: what a variable of the environment says.
+ * Else it is as much as CI has time for (USHER_EACH=2), half of that in `make check`, and a quarter
+ * where everything is slower (a sanitizer, USHER_WRAPPER).
  */
 #ifndef USHER_LIB_BUDGET_H
 #define USHER_LIB_BUDGET_H
@@ -37,5 +37,8 @@ bool budget_wrapped(void);
 
 /* USHER_LONG=1: all that there is. */
 bool budget_long(void);
+
+/* `make check`, which people wait for: neither CI (USHER_EACH=2) nor a long run. */
+bool budget_short(void);
 
 #endif

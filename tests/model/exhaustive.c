@@ -518,7 +518,9 @@ static double limit_of(double given)
     if (budget_long())
         return 0;
     /* What makes it slow makes it take too long: that sees a share of what is complete without. */
-    return budget_slow() && (given <= 0 || given > 8) ? 8 : given;
+    if (budget_slow() && (given <= 0 || given > 8))
+        return 8;
+    return budget_short() ? given / 2 : given;
 }
 
 static void try_store(const char *name, double seconds_given)

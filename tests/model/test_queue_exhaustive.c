@@ -61,7 +61,6 @@ static const struct profile profiles[] = {
     { "priorities", { 0 }, 1, { .history = 3 }, .capacity = 1, .lanes = true, .priorities = true },
     { "arrivals", { 0 }, 1, { .history = 3 }, .capacity = 1, .lanes = true, .since = true },
     { "pauses", { 0 }, 1, { .history = 3 }, .capacity = 2, .rests = true },
-    { "offers", { 0, U }, 2, { .offer_ms = U }, .capacity = 1 },
     { "wrap-up", { 0, U }, 2, { .wrapup_ms = 2 * U }, .capacity = 1 },
     { "triggers", { 0 }, 1, { .trigger = USHER_QUEUE_TRIGGER_PULL }, .capacity = 2, .triggers = true },
     { "round-robin", { 0 }, 1, { .strategy = USHER_QUEUE_STRATEGY_ROUND_ROBIN }, .capacity = 2 },
@@ -70,6 +69,7 @@ static const struct profile profiles[] = {
     { "level", { 0 }, 1, { .strategy = USHER_QUEUE_STRATEGY_LEVEL }, .capacity = 1, .rests = true },
     { "random", { 0 }, 1, { .strategy = USHER_QUEUE_STRATEGY_RANDOM }, .capacity = 2 },
     /* in CI (USHER_EACH=2), but not where everything is slow */
+    { "offers", { 0, U }, 2, { .offer_ms = U }, .capacity = 1 },
     { "tokens", { 0 }, 1, { .offer_ms = U }, .capacity = 1, .tokens = true },
     { "requeue=drop", { 0, U }, 2,
       { .ttl_ms = U, .requeue = USHER_QUEUE_REQUEUE_DROP, .limit = 1, .wrapup_ms = U }, .capacity = 1 },
@@ -93,7 +93,7 @@ static const struct profile profiles[] = {
 /* clang-format on */
 #define PROFILES (sizeof profiles / sizeof *profiles)
 #define PROFILES_SHORT 15
-#define PROFILES_SLOW 12
+#define PROFILES_SLOW 11
 
 static const char scope[] = "desk";
 static const char *const agents[] = { "a", "b" };
@@ -623,7 +623,7 @@ int main(int argc, char **argv)
         .model = &queue_noun,
         .worlds = names,
         .n_worlds = budget_long() || getenv("USHER_WORLD") != NULL ? PROFILES
-                    : budget_slow() || budget_rounds() < 2         ? PROFILES_SLOW
+                    : budget_slow() || budget_short()              ? PROFILES_SLOW
                                                                    : PROFILES_SHORT,
         .seconds_sqlite = 5,
         .seconds_redis = 8,

@@ -1714,7 +1714,7 @@ static void *collect_some(void *payload)
 
 static void crowded(struct world *w)
 {
-    struct crowd c = { .e = w->e, .each = (unsigned)budget_of("USHER_EACH", 400) };
+    struct crowd c = { .e = w->e, .each = (unsigned)budget_of("USHER_CROWD", 400) };
     pthread_t writers[WRITERS], collectors[COLLECTORS];
     struct usher_watcher *watcher;
     uint64_t last;

@@ -21,7 +21,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define END "end " USHER_STORE_GONE ", see BACKUPS in usher(1)"
+#define END "end " USHER_STORE_GONE ", see RESTORE in usher-sqlite(7)"
 #define SETTLED_MS 200
 #define SETTLED_COARSE_MS 2000 /* where times are in whole seconds */
 #define INDEX_REGION 32768

@@ -445,7 +445,7 @@ class PairWorld(World):
 
 
 class FileWorld(World):
-    """A file of SQLite, and copies of it: what usher(1) says in BACKUPS, and what it warns of."""
+    """A file of SQLite, and copies of it: what usher-sqlite(7) says in RESTORE, and what it warns of."""
 
     name = "file"
 

@@ -1004,14 +1004,14 @@ mutant 'serial: a number that has ended is known by any date' src/nouns/serial/s
 mutant 'serial: a lost number was printed when it was settled' src/nouns/serial/serial_holds.c \
     's/^    one.n\[N_STAMP\] = printed;/    one.n[N_STAMP] = w->now;/' $memory 'a_lost_number*'
 mutant 'serial: a token alone says that a lost number is settled' src/nouns/serial/serial_holds.c \
-    's/^        return tells(&one, &a->serial) \&\&$/        return true \&\&/' $memory 'a_lost_number*'
+    's/^        return usher__serial_tells(&one, &a->serial) \&\&$/        return true \&\&/' $memory 'a_lost_number*'
 mutant 'script: a lost number was printed when it was settled' backends/redis/lua/serial_holds.lua \
     's/ = v, k\[1\], k\[2\], period, printed, token, data/ = v, k[1], k[2], period, S.now, token, data/' \
     $redis 'a_lost_number*'
 mutant 'script: a lost number was printed in this year' backends/redis/lua/serial_holds.lua \
     's/        for years = 0, any_year and 8 or 0 do/        for years = 0, 0 do/' $redis 'a_lost_number*'
 mutant 'serial: what was printed before a loss is forgotten' src/nouns/serial/serial_holds.c \
-    's/    else if (!printed_by(&format, /    else if (true || !printed_by(\&format, /' $memory 'a_lost_number*'
+    's/    else if (!usher__serial_printed_by(&format, /    else if (true || !usher__serial_printed_by(\&format, /' $memory 'a_lost_number*'
 mutant 'serial: a page of holds looks at any number of them' src/nouns/serial/serial_lists.c \
     's/        if (looked == USHER_PAGE_MAX || (shown/        if ((shown/' $memory 'holds_are_listed_in_pages*'
 mutant 'script: a page of holds looks at any number of them' backends/redis/lua/serial_holds.lua \
@@ -1034,6 +1034,15 @@ mutant 'serial: a number of a past period goes out' src/nouns/serial/serial_hold
 mutant 'serial: one hold has two ends' src/nouns/serial/serial_holds.c \
     's/        if (status == USHER_OK \&\& !usher__text_equal(&old.id, &name))/        if (status == USHER_NOMEM)/' \
     $memory 'a_number_of_a_past*'
+mutant 'journal: a renewal ends a hold' backends/sqlite/authority.c \
+    's/ || b->verb == USHER_SERIAL_RENEW$//' tests/fault/test_duplicate_issue 'a_journal_tells*'
+mutant 'serial: a lease that is given makes a hold shorter' src/nouns/serial/serial_holds.c \
+    's/if (until_ms == 0 || until_ms > r.until_ms)/if (true)/' $memory 'an_owner_that_reserves*'
+mutant 'redis: a lease that is given makes a hold shorter' backends/redis/lua/serial_holds.lua \
+    's/ and (ends == 0 or ends > r.ends) then/ then/' $redis 'an_owner_that_reserves*'
+mutant 'serial: a hold that never ends is journaled as ended' src/nouns/serial/serial_authority.c \
+    's/rows\[k\].until_ms == 0 ? USHER_NEVER/rows[k].until_ms == 0 ? 0/' \
+    tests/fault/test_duplicate_issue 'a_hold_without_a_lease*'
 mutant 'journal: a second confirm is no error' backends/sqlite/authority.c \
     's/        return before == USHER_SERIAL_CONFIRM;/        return false;/' \
     tests/fault/test_duplicate_issue 'a_journal_tells*'

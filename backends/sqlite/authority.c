@@ -293,7 +293,7 @@ static bool is_twice(const struct usher_authority_event *event, const struct bef
         return false;
     if (event->verb == USHER_SERIAL_TAKE || b->first != event->first || b->reach > last_of(event))
         return true;
-    return b->verb == USHER_SERIAL_RESERVE
+    return b->verb == USHER_SERIAL_RESERVE || b->verb == USHER_SERIAL_RENEW
                ? b->until_ms > event->now_ms
                : b->verb != USHER_SERIAL_RETURN && b->verb != USHER_SERIAL_EXPIRE;
 }
@@ -330,7 +330,7 @@ static int is_settled(sqlite3_stmt *st, const struct usher_authority_event *even
     int rc = SQLITE_DONE;
 
     *ret = false;
-    if (is_issue(event))
+    if (!is_end(event->verb) && event->verb != USHER_SERIAL_CONFIRM)
         return rc;
     bind_event(st, event);
     (void)sqlite3_bind_int64(st, 10, event->period);

@@ -31,12 +31,12 @@ struct usher_authority;
 /* One event in a number's life. */
 struct usher_authority_event {
     enum usher_noun noun;
-    enum usher_verb verb;   /* what happened: take, reserve, confirm, return, void, expire */
+    enum usher_verb verb;   /* what happened: take, reserve, renew, confirm, return, void, expire */
     struct usher_text name; /* of the rule, the same for all periods */
     int64_t period;         /* the period of the numbers; 0: without periods */
     int64_t first, n;       /* numbers first … first + n - 1 */
     int64_t now_ms;
-    int64_t until_ms;        /* reserve: when it expires; else 0 */
+    int64_t until_ms;        /* reserve, renew: when it expires, or USHER_NEVER; else USHER_NONE */
     uint64_t epoch, version; /* of the scope: after a loss it begins again with another epoch,
                               * at version 1 or (Redis) at one of the time of day */
     struct usher_text owner; /* size 0: none */

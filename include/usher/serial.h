@@ -121,6 +121,7 @@ enum usher_serial_why {
     USHER_SERIAL_WHY_DUE = 10,      /* stores only: nothing was done, because more was due than one
                                      * command applies; the engine repeats the command */
     USHER_SERIAL_WHY_UNKNOWN = 11, /* no such serial is known: its number was printed differently */
+    USHER_SERIAL_WHY_RENEWED = 12, /* reserve: the owner holds it already, and now for longer */
     USHER_SERIAL_WHY__WIDE = 0x7fffffff
 };
 
@@ -159,7 +160,7 @@ struct usher_serial_options {
     int64_t now_ms; /* time of the command; 0 = the engine's clock */
     int64_t wait; /* number of replicas to wait for, after the command */
     const char *owner; /* holds: the holder: an order, a person, a server */
-    /* reserve: a reservation expires after this time, and its number is issued again;
+    /* reserve, renew: a reservation expires after this time, and its number is issued again;
      * USHER_NONE: never */
     int64_t lease_ms;
     int64_t n; /* confirm, void, holds, sweep: how many; 1 to 1,000,000,000,000,000 */
@@ -440,8 +441,10 @@ USHER_API enum usher_status usher_serial_parse(struct usher_engine *e, const cha
  * Reserve the lowest number of the current period for @owner (NULL = anonymous) for opt->lease_ms
  * (not given: the rule's; USHER_NONE: no expiry, until it is confirmed, returned or voided).  The
  * same owner gets the number it holds (USHER_SAME), unless that is in doubt
- * (USHER_SERIAL_STATE_DOUBT): then it gets another one.  USHER_OK: serial, token, until_ms;
- * USHER_EMPTY: the highest is reached.
+ * (USHER_SERIAL_STATE_DOUBT): then it gets another one.  If it gives opt->lease_ms, and the hold
+ * would end later by it, the hold is extended: USHER_OK, why USHER_SERIAL_WHY_RENEWED, the same
+ * token.  A number may go to another owner when the hold ends, so do not show it before it is
+ * confirmed.  USHER_OK: serial, token, until_ms; USHER_EMPTY: the highest is reached.
  * Options: opt->lease_ms, opt->if_version, opt->epoch.
  */
 USHER_API enum usher_status usher_serial_reserve(struct usher_engine *e, const char *rule,
@@ -471,6 +474,18 @@ USHER_API enum usher_status usher_serial_confirm(struct usher_engine *e, const c
                                                  const char *serial, uint64_t token,
                                                  const struct usher_serial_options *opt,
                                                  struct usher_serial_answer *ret);
+
+/**
+ * Hold the serial for opt->lease_ms from now on (not given: the lease of the rule; USHER_NONE: no
+ * expiry), which may end it earlier than before.  USHER_SAME: its end does not change, as of a
+ * number in doubt, which no clock ends.  Other statuses as usher_serial_confirm(); a lost hold is
+ * USHER_LOST, because no clock ends it, and its token still settles it.
+ * Options: opt->lease_ms, opt->if_version, opt->epoch.
+ */
+USHER_API enum usher_status usher_serial_renew(struct usher_engine *e, const char *rule,
+                                               const char *serial, uint64_t token,
+                                               const struct usher_serial_options *opt,
+                                               struct usher_serial_answer *ret);
 
 /**
  * Return a number that is not needed: it is issued again in its period; one in doubt becomes void.

@@ -386,6 +386,7 @@ enum usher_verb {
     USHER_SERIAL_SWEEP,
     USHER_SERIAL_GRANT,
     USHER_SERIAL_CHANGES,
+    USHER_SERIAL_RENEW,
     USHER_SERIAL_EXPIRE = 0x4c0, /* a hold expired */
     USHER_SERIAL_RESET,          /* a new period has begun */
 

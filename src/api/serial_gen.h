@@ -242,6 +242,15 @@ enum usher_status usher_serial_confirm(struct usher_engine *e, const char *rule,
     return usher__call(e, &serial_calls, USHER_SERIAL_CONFIRM, rule, given, 2, NULL, opt, ret, NULL);
 }
 
+enum usher_status usher_serial_renew(struct usher_engine *e, const char *rule, const char *serial,
+                                     uint64_t token, const struct usher_serial_options *opt,
+                                     struct usher_serial_answer *ret)
+{
+    const struct usher_value given[] = { { USHER_FIELD_SERIAL, USHER_TO_NUL, 0, serial }, { USHER_FIELD_TOKEN, 0, (int64_t)token, NULL } };
+
+    return usher__call(e, &serial_calls, USHER_SERIAL_RENEW, rule, given, 2, NULL, opt, ret, NULL);
+}
+
 enum usher_status usher_serial_return(struct usher_engine *e, const char *rule, const char *serial,
                                       uint64_t token, const struct usher_serial_options *opt,
                                       struct usher_serial_answer *ret)

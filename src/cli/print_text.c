@@ -184,8 +184,8 @@ static const struct {
     { "serial", "setmaxcur", DONE, ": cur is {CUR}, max is {HIGHEST}" },
     { "serial", "parse", DONE,
       ": number {NUMBER_MADE}, value {TEXT_VALUE}[, date {DATE}][, check digit {CHECK_DIGIT}]" },
-    { "serial", "reserve confirm return void", DONE,
-      ": <{SERIAL} is {!STATE}>[ under token {TOKEN} until {UNTIL}]" },
+    { "serial", "reserve confirm return void renew", DONE,
+      ": <{SERIAL} is {!STATE}[STATE=held? under token {!TOKEN}]>[ until {UNTIL}][; {why}]" },
     { "serial", "holds", DONE,
       ": {total} number[total=1?|s]<; {SERIAL}[N=1? is| and {more} after it are] {STATE}"
       "[STATE=lost? under token {!TOKEN}][ by {OWNER}]>[; more after {AFTER}]" },

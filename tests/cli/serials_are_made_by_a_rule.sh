@@ -51,6 +51,10 @@ cat >wanted_talk <<'EOT'
 {"status":"ok","epoch":"E","version":2,"due":1699920300000,"now":T,"serial":"INV-2023-0000012","token":"2","until":1699920300000,"number":1,"state":"held"}
 > serial reserve inv lease=1000 now=1699920000000
 {"status":"ok","epoch":"E","version":3,"due":1699920001000,"now":T,"serial":"INV-2023-0000020","token":"3","until":1699920001000,"number":2,"state":"held"}
+> serial renew inv INV-2023-0000012 token=3 now=1699920000000
+{"status":"stale","epoch":"E","version":3,"due":1699920001000,"now":T,"serial":"INV-2023-0000012","until":1699920300000,"number":1,"state":"held","owner":"a"}
+> serial renew inv INV-2023-0000012 token=2 now=1699920000000
+{"status":"same","epoch":"E","version":3,"due":1699920001000,"now":T,"serial":"INV-2023-0000012","token":"2","until":1699920300000,"number":1,"state":"held"}
 > serial return inv INV-2023-0000012 token=2 now=1699920000000
 {"status":"ok","epoch":"E","version":4,"due":1699920001000,"now":T,"serial":"INV-2023-0000012","token":"2","until":null,"number":1,"state":"returned"}
 > serial return inv INV-2023-0000012 token=2 now=1699920000000

@@ -84,6 +84,7 @@ COMMANDS = [
     ("serial parse s{n} A-00018", ""),
     ("serial show s{n}", ""),
     ("serial reserve g{n}", "owner={a} lease=3s"),
+    ("serial renew g{n} {n}", "token={n} lease=9s"),
     ("serial confirm g{n} {n}", "token={n}"),
     ("serial return g{n} {n}", "token={n}"),
     ("serial void g{n} {n}", "token={n}"),

@@ -1846,6 +1846,87 @@ TEST(a_hold_that_is_late_goes_out_again)
     assert_string_equal(serial(f, 0), "1");
 }
 
+TEST(a_hold_is_renewed_by_its_token)
+{
+    struct fixture *f = *state;
+    uint64_t ann, bob, version;
+    int64_t end;
+
+    ok(f, "rule i mode=gapfree lease=1000 prefix=I");
+    ok(f, "reserve i owner=ann");
+    ann = f->r.of.serial.token;
+    f->now += 999;
+    ok(f, "renew i I1 token=%" PRIu64, ann);
+    assert_true(f->r.of.serial.token == ann && f->r.of.serial.until_ms == f->now + 1000);
+    assert_true(f->r.due_ms <= f->now + 1000);
+    same(f, "renew i I1 token=%" PRIu64, ann);
+    ok(f, "renew i I1 token=%" PRIu64 " lease=500", ann); /* earlier, too */
+    assert_true(f->r.due_ms <= f->now + 500);
+    ok(f, "renew i I1 token=%" PRIu64 " lease=0", ann);
+    assert_int_equal(f->r.of.serial.until_ms, 0);
+    f->now += 400 * DAY;
+    ok(f, "renew i I1 token=%" PRIu64 " lease=2000", ann);
+    version = f->r.version;
+    end = f->now + 2000;
+    stale(f, "renew i I1 token=%" PRIu64, ann + 1); /* of the change, not of a hold */
+    assert_true(f->r.of.serial.until_ms == end && f->r.of.serial.rows[0].token == 0);
+    invalid(f, "renew i X1 token=%" PRIu64, ann);
+    stale(f, "renew i I2 token=%" PRIu64, ann);
+    assert_true(f->r.version == version);
+    /* the printed serial stays, whatever becomes of the rule */
+    ok(f, "rule i prefix=J");
+    ok(f, "renew i I1 token=%" PRIu64 " lease=3000", ann);
+    assert_string_equal(serial(f, 0), "I1");
+    f->now += 3000; /* too late */
+    stale(f, "renew i I1 token=%" PRIu64, ann);
+    assert_int_equal(f->r.of.serial.rows[0].state, USHER_SERIAL_STATE_RETURNED);
+    ok(f, "reserve i owner=bob");
+    assert_string_equal(serial(f, 0), "J1");
+    bob = f->r.of.serial.token;
+    stale(f, "renew i I1 token=%" PRIu64, ann);
+    ok(f, "renew i J1 token=%" PRIu64 " lease=9000 req=once", bob);
+    f->now += 5000;
+    ok(f, "renew i J1 token=%" PRIu64 " lease=9000 req=once", bob);
+    assert_true(f->r.repeated && f->r.of.serial.until_ms == f->now + 4000);
+    ok(f, "confirm i J1 token=%" PRIu64, bob);
+    stale(f, "renew i J1 token=%" PRIu64, bob);
+    refused(f, "rule i mode=queue");
+    ok(f, "rule q");
+    refused(f, "renew q 1 token=1");
+    assert_int_equal(f->r.of.serial.why, USHER_SERIAL_WHY_MODE);
+}
+
+TEST(an_owner_that_reserves_again_may_extend_its_hold)
+{
+    struct fixture *f = *state;
+    uint64_t token;
+    int64_t end;
+
+    ok(f, "rule i mode=gapfree lease=1000 log=100");
+    ok(f, "reserve i owner=zoe lease=60000");
+    token = f->r.of.serial.token;
+    f->now += 30000;
+    same(f, "reserve i owner=zoe"); /* the lease of the rule extends nothing */
+    ok(f, "reserve i owner=zoe lease=60000");
+    end = f->now + 60000;
+    assert_int_equal(f->r.of.serial.why, USHER_SERIAL_WHY_RENEWED);
+    assert_true(f->r.of.serial.token == token && f->r.of.serial.until_ms == end);
+    assert_string_equal(serial(f, 0), "1");
+    same(f, "reserve i owner=zoe lease=59999"); /* nor does one that ends earlier */
+    assert_true(f->r.of.serial.until_ms == end);
+    f->now = end - 1;
+    same(f, "reserve i owner=zoe");
+    ok(f, "reserve i owner=zoe lease=0");
+    assert_true(f->r.of.serial.until_ms == 0 && f->r.of.serial.token == token);
+    same(f, "reserve i owner=zoe lease=90000"); /* it never ends */
+    f->now += 400 * DAY;
+    assert_int_equal(stock(f, "i")->held, 1);
+    assert_int_equal(stock(f, "i")->taken, 1);
+    ok(f, "changes i since=0");
+    assert_int_equal(f->r.of.serial.n_rows, 4); /* rule, reserve, and two renewals */
+    ok(f, "confirm i 1 token=%" PRIu64, token);
+}
+
 /* What only the books decide about: no clock, no sweep and no other owner ends it. */
 TEST(a_hold_without_a_deadline_is_ended_by_its_token_only)
 {

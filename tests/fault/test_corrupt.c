@@ -159,6 +159,7 @@ static const char *const after[] = {
     "serial show g",
     "serial reserve g owner=o1",
     "serial reserve g owner=o9",
+    "serial renew g G1 token=2 lease=9s",
     "serial confirm g G1 token=2",
     "serial return g G2 token=3",
     "serial void g G3 token=4",

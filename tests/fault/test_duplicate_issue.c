@@ -515,6 +515,47 @@ TEST(two_engines_with_one_journal_are_silent)
     }
 }
 
+/* The journal knows until when a number is held: for ever, or as long as it was renewed. */
+TEST(a_hold_without_a_lease_and_a_renewed_one_are_not_issued_again)
+{
+    static const char *const holds[] = { "serial reserve g lease=0",
+                                         "serial reserve g owner=ann lease=1000" };
+
+    for (int own = 0; own < 2; own++)
+        for (int k = 0; k < 4; k++)
+            EACH_STORE(name)
+            {
+                struct world w;
+                struct fake_authority n;
+                uint64_t token;
+
+                fake_authority_init(&n);
+                world_open(&w, name, own ? &n.base : NULL);
+                must(&w, USHER_OK, "serial rule g prefix=G mode=gapfree");
+                assert_int_equal(issue(&w, "serial reserve g", &token), 1); /* and is granted */
+                settle(&w, "return", "G1", token);
+                back_up(&w);
+                w.now += 1000;
+                assert_int_equal(issue(&w, holds[k > 0], &token), 1);
+                if (k == 1) {
+                    char line[100];
+
+                    (void)snprintf(line, sizeof line,
+                                   "serial renew g G1 token=%" PRIu64 " lease=60000", token);
+                    must(&w, USHER_OK, line);
+                } else if (k == 2) {
+                    must(&w, USHER_OK, "serial reserve g owner=ann lease=60000");
+                }
+                w.now += 30000;
+                put_back(&w, true);
+                assert_int_equal(w.logged.errors, 0);
+                assert_int_equal(issue(&w, "serial reserve g", NULL), 1);
+                assert_int_equal(w.logged.errors, k < 3);
+                world_close(&w);
+                fake_authority_done(&n);
+            }
+}
+
 /* ---- the journal alone ----------------------------------------------------------------------- */
 
 /* TAKE first n … as in a table. */
@@ -580,6 +621,7 @@ static int twice_of(struct usher_authority *a)
 #define CONFIRM USHER_SERIAL_CONFIRM
 #define VOID USHER_SERIAL_VOID
 #define EXPIRE USHER_SERIAL_EXPIRE
+#define RENEW USHER_SERIAL_RENEW
 
 /* The epoch of the rule after it was made again. */
 #define ANOTHER (UINT64_C(1) << 40)
@@ -633,6 +675,18 @@ TEST(a_journal_tells_an_issue_from_its_repeat)
         { CONFIRM, 0, 514, 2, 2, 49, 914, 0, false, true, true },  /* the last one of them */
         { CONFIRM, 0, 508, 3, 2, 50, 915, 0, false, true, true },  /* the first one of them */
         { CONFIRM, 1, 500, 1, 2, 51, 916, 0, false, true, false }, /* of another period */
+        /* A renewal moves the end, a hold without a lease has none, and neither is an issue. */
+        { RESERVE, 0, 520, 1, 2, 52, 100, 200, false, true, false },
+        { RENEW, 0, 520, 1, 2, 53, 150, 400, false, true, false },
+        { RENEW, 0, 520, 1, 2, 53, 150, 400, true, false, false },
+        { RESERVE, 0, 520, 1, 2, 54, 300, 500, false, true, true }, /* it is held until 400 */
+        { RESERVE, 0, 521, 1, 2, 55, 100, 200, false, true, false },
+        { RENEW, 0, 521, 1, 2, 56, 150, 180, false, true, false },
+        { RESERVE, 0, 521, 1, 2, 57, 190, 300, false, true, false }, /* it was held until 180 */
+        { RESERVE, 0, 522, 1, 2, 58, 100, USHER_NEVER, false, true, false },
+        { RESERVE, 0, 522, 1, 2, 59, 999, 1100, false, true, true },
+        { CONFIRM, 0, 523, 1, 2, 60, 100, 0, false, true, false },
+        { RENEW, 0, 523, 1, 2, 61, 110, 300, false, true, false }, /* by another master */
         /* Two masters: one has confirmed what the other one ends, and its versions are smaller. */
         { RESERVE, 0, 600, 1, 2, 60, 1000, 1100, false, true, false },
         { EXPIRE, 0, 600, 1, 2, 61, 1100, 0, false, true, false },
@@ -772,10 +826,12 @@ TEST(both_journals_say_the_same)
 
         fake_authority_init(&n);
         for (unsigned i = 0; i < FAKE_AUTHORITY_EVENTS; i++) {
-            static const enum usher_verb verbs[] = { RESERVE, RETURN, CONFIRM, VOID, EXPIRE };
+            static const enum usher_verb verbs[] = {
+                RESERVE, RETURN, CONFIRM, VOID, EXPIRE, RENEW
+            };
             /* a rule is of one mode; a fifth of its numbers are small, and meet again */
             bool gapfree = round % 2 == 0;
-            struct entry x = { gapfree ? verbs[rand_r(&dice) % 5] : TAKE,
+            struct entry x = { gapfree ? verbs[rand_r(&dice) % 6] : TAKE,
                                rand_r(&dice) % 2,
                                1 + rand_r(&dice) % (gapfree                  ? 12
                                                     : rand_r(&dice) % 5 == 0 ? 50
@@ -791,7 +847,9 @@ TEST(both_journals_say_the_same)
             struct usher_authority_event here, there;
             char why[192] = "";
 
-            x.until_ms = x.verb == RESERVE ? x.now_ms + rand_r(&dice) % 500 : 0;
+            x.until_ms = x.verb != RESERVE && x.verb != RENEW ? USHER_NONE
+                         : rand_r(&dice) % 9 == 0             ? USHER_NEVER
+                                                              : x.now_ms + rand_r(&dice) % 500;
             here = event_of(&x, "r");
             there = here;
             assert_int_equal(a->ops->journal(a, &here, 1, deadline(), why), USHER_OK);

@@ -431,6 +431,7 @@ static const char *const others[] = {
     "20 serial reserve bill",
     "20 serial reserve bill req=r",
     "20 serial reserve bill owner=y",
+    "20 serial renew bill B0002 token=3 req=r",
     "20 serial confirm bill B0002 token=3",
     "20 serial return bill B0002 token=3",
     "20 serial void bill B0002 token=3 req=r",

@@ -389,6 +389,7 @@ static void no_hole_is_silent(struct usher_engine *e, const uint64_t token[4])
     line_execute(e, &r, "serial reserve inv");
     assert_true(r.of.serial.rows[0].first == 5);
     usher_result_done(&r);
+    expect(e, USHER_LOST, "serial renew inv I3 token=%" PRIu64, token[2]);
     expect_ok(e, "serial return inv I3 token=%" PRIu64, token[2]);
     expect(e, USHER_SAME, "serial return inv I3 token=%" PRIu64, token[2]);
     expect(e, USHER_REFUSED, "serial delete inv");

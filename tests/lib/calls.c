@@ -933,6 +933,19 @@ enum usher_status ask_serial_return(struct usher_engine *e, const char *rule, co
     return hold_end(e, USHER_SERIAL_RETURN, rule, serial, token);
 }
 
+enum usher_status ask_serial_renew(struct usher_engine *e, const char *rule, const char *serial,
+                                   uint64_t token, int64_t lease_ms)
+{
+    struct usher_operation c;
+
+    begin(&c, USHER_SERIAL_RENEW, rule);
+    c.given = USHER_GIVEN_SERIAL_TOKEN | USHER_GIVEN_SERIAL_LEASE;
+    c.arg.serial.token = token;
+    c.arg.serial.serial = text(serial);
+    c.arg.serial.lease_ms = lease_ms;
+    return run_once(e, &c, NULL);
+}
+
 enum usher_status ask_serial_void(struct usher_engine *e, const char *rule, const char *serial,
                                   uint64_t token)
 {

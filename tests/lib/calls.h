@@ -232,6 +232,8 @@ enum usher_status ask_serial_reserve(struct usher_engine *e, const char *rule, c
                                      struct ask_serial_hold *ret_hold);
 enum usher_status ask_serial_confirm(struct usher_engine *e, const char *rule, const char *serial,
                                      uint64_t token);
+enum usher_status ask_serial_renew(struct usher_engine *e, const char *rule, const char *serial,
+                                   uint64_t token, int64_t lease_ms);
 enum usher_status ask_serial_return(struct usher_engine *e, const char *rule, const char *serial,
                                     uint64_t token);
 enum usher_status ask_serial_void(struct usher_engine *e, const char *rule, const char *serial,

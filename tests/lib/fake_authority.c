@@ -193,7 +193,7 @@ static bool is_twice(const struct fake_authority *n, const struct usher_authorit
                           o->now_ms == e->now_ms))
             continue;
         if (e->verb == USHER_SERIAL_TAKE ||
-            (o->verb == USHER_SERIAL_RESERVE
+            (o->verb == USHER_SERIAL_RESERVE || o->verb == USHER_SERIAL_RENEW
                  ? o->until_ms > e->now_ms
                  : o->verb != USHER_SERIAL_RETURN && o->verb != USHER_SERIAL_EXPIRE))
             return true;

@@ -163,14 +163,14 @@ static void stock_line(char to[WORKLOAD_LINE], const struct workload *c, uint64_
 
 static void bill_line(char to[WORKLOAD_LINE], const struct workload *c, uint64_t *random)
 {
-    static const char *const ends[] = { "confirm", "confirm", "return", "void" };
+    static const char *const verbs[] = { "confirm", "confirm", "return", "void", "renew" };
     unsigned k = workload_below(random, 11);
 
     if (k < 5)
         workload_put(to, "serial reserve bill owner=o%u lease=%u", workload_below(random, 5),
                      500 + workload_below(random, 2) * 5000);
     else if (k < 9 && c->serial[0] != '\0')
-        workload_put(to, "serial %s bill %s token=%" PRIu64, ends[workload_below(random, 4)],
+        workload_put(to, "serial %s bill %s token=%" PRIu64, verbs[workload_below(random, 5)],
                      c->serial, c->serial_token);
     else if (k < 10)
         workload_put(to, "serial sweep bill");

@@ -48,6 +48,7 @@ static bool is_given(uint32_t verb, uint32_t field)
     case USHER_SERIAL_PARSE: return field == USHER_FIELD_SERIAL;
     case USHER_SERIAL_RESERVE: return field == USHER_FIELD_OWNER;
     case USHER_SERIAL_CONFIRM: return field == USHER_FIELD_SERIAL || field == USHER_FIELD_TOKEN;
+    case USHER_SERIAL_RENEW: return field == USHER_FIELD_SERIAL || field == USHER_FIELD_TOKEN;
     case USHER_SERIAL_RETURN: return field == USHER_FIELD_SERIAL || field == USHER_FIELD_TOKEN;
     case USHER_SERIAL_VOID: return field == USHER_FIELD_SERIAL || field == USHER_FIELD_TOKEN;
     case USHER_SERIAL_SHOW: return field == USHER_FIELD_SERIAL;
@@ -147,6 +148,7 @@ static enum usher_status give(struct usher_engine *e, const struct told *t, uint
     case USHER_SERIAL_PARSE: return usher_serial_parse(e, scope, string_of(t, USHER_FIELD_SERIAL), opt, answer);
     case USHER_SERIAL_RESERVE: return usher_serial_reserve(e, scope, string_of(t, USHER_FIELD_OWNER), opt, answer);
     case USHER_SERIAL_CONFIRM: return usher_serial_confirm(e, scope, string_of(t, USHER_FIELD_SERIAL), token_of(t, USHER_FIELD_TOKEN), opt, answer);
+    case USHER_SERIAL_RENEW: return usher_serial_renew(e, scope, string_of(t, USHER_FIELD_SERIAL), token_of(t, USHER_FIELD_TOKEN), opt, answer);
     case USHER_SERIAL_RETURN: return usher_serial_return(e, scope, string_of(t, USHER_FIELD_SERIAL), token_of(t, USHER_FIELD_TOKEN), opt, answer);
     case USHER_SERIAL_VOID: return usher_serial_void(e, scope, string_of(t, USHER_FIELD_SERIAL), token_of(t, USHER_FIELD_TOKEN), opt, answer);
     case USHER_SERIAL_SHOW: return usher_serial_show(e, scope, string_of(t, USHER_FIELD_SERIAL), opt, reply);

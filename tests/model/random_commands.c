@@ -264,6 +264,7 @@ static void hold_meant(struct random_commands *b, struct random_command *c)
     case USHER_SERIAL_CONFIRM:
     case USHER_SERIAL_RETURN:
     case USHER_SERIAL_VOID:
+    case USHER_SERIAL_RENEW:
         c->c.arg.serial.serial = name;
         c->c.arg.serial.token = held->token;
         c->c.given |= USHER_GIVEN_SERIAL_TOKEN;

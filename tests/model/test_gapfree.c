@@ -189,18 +189,24 @@ static void reserve(void)
                     : rng_chance(&w.rng, 10) ? -1
                                              : 0;
     struct number *n = held_by(owner);
-    enum usher_status want = n != NULL ? USHER_SAME : USHER_OK;
+    int64_t span = lease == 0 ? w.lease_ms : lease < 0 ? 0 : lease;
+    int64_t until_ms = span != 0 ? w.now_ms + span : 0;
+    bool again = n != NULL;
+    enum usher_status want = again ? USHER_SAME : USHER_OK;
 
-    if (n == NULL) {
+    if (again) { /* a lease that is given makes the hold longer, never shorter */
+        if (lease != 0 && n->until_ms != 0 && (until_ms == 0 || until_ms > n->until_ms)) {
+            want = USHER_OK;
+            n->until_ms = until_ms;
+        }
+    } else {
         n = lowest();
         if (n == NULL)
             want = USHER_EMPTY;
     }
-    if (want == USHER_OK) {
-        int64_t span = lease == 0 ? w.lease_ms : lease < 0 ? 0 : lease;
-
+    if (want == USHER_OK && !again) {
         n->state = USHER_SERIAL_STATE_HELD;
-        n->until_ms = span != 0 ? w.now_ms + span : 0;
+        n->until_ms = until_ms;
         (void)snprintf(n->owner, sizeof n->owner, "%s", owner != NULL ? owner : "");
         n->date_ms = w.now_ms;
         print(n);
@@ -212,7 +218,7 @@ static void reserve(void)
         agree("reserve", s, ask_serial_reserve(w.e[s], "inv", owner, lease, NULL, &hold), want);
         if (!USHER_IS_DONE(want))
             continue;
-        if (s == 0 && want == USHER_OK) {
+        if (s == 0 && want == USHER_OK && !again) {
             assert_true(hold.token > w.token);
             w.token = n->token = hold.token;
         }
@@ -254,6 +260,26 @@ static void settle(void)
                                                 : ask_serial_void(w.e[s], "inv", text, token);
 
         agree(which == 0 ? "confirm" : which == 1 ? "return" : "void", s, status, want);
+    }
+}
+
+static void renew(void)
+{
+    struct number *n = any();
+    uint64_t token = rng_chance(&w.rng, 15) ? 1 + rng_below(&w.rng, n->token) : n->token;
+    int64_t lease = rng_chance(&w.rng, 80) ? 1 + (int64_t)rng_below(&w.rng, 9000) : 0;
+    int64_t until_ms = lease != 0 ? w.now_ms + lease : 0;
+    enum usher_status want = USHER_STALE;
+    char text[sizeof n->text];
+
+    memcpy(text, n->text, sizeof text);
+    if (n->state == USHER_SERIAL_STATE_HELD && token == n->token) {
+        want = n->until_ms == until_ms ? USHER_SAME : USHER_OK;
+        n->until_ms = until_ms;
+    }
+    EACH(s)
+    {
+        agree("renew", s, ask_serial_renew(w.e[s], "inv", text, token, lease), want);
     }
 }
 
@@ -445,6 +471,8 @@ static void step(void)
     pass();
     if (w.n == 0 || which < 45)
         reserve();
+    else if (which < 55)
+        renew();
     else if (which < 80)
         settle();
     else if (which < 90)

@@ -314,6 +314,7 @@ static const struct command commands[] = {
     { "serial setmaxcur t 100000", 0 },
     { "serial grant t 0 1", 0 }, /* `invalid`: the rule has no authority */
     { "serial reserve s owner=new", 0 },
+    { "serial renew s 1 token=2", 0 },
     { "serial confirm s 1 token=2", 0 },
     { "serial return s 2 token=3", 0 },
     { "serial void s 3 token=4", 0 },

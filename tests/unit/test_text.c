@@ -531,6 +531,7 @@ static const char *const lines[] = {
     "serial reserve g owner=ann",
     "serial show g 1",
     "serial holds g",
+    "serial renew g 1 token=2 lease=2m",
     "serial confirm g 1 token=2",
     "serial reserve g",
     "serial return g 2 token=4",

@@ -195,6 +195,24 @@ function S.make_holds()
         end
     end
 
+    function S.end_of_lease()
+        local lease = S.a[K.ARG_LEASE] or S.set[K.SET_LEASE + 1]
+        return lease ~= 0 and S.moment + lease or 0
+    end
+
+    -- See renew().
+    function S.renew(s, r, ends, why)
+        local from = S.state_of(r)
+        local to, what = S.move(K.SERIAL_MOVES, from, K.SERIAL_E_RENEW)
+        if what ~= K.OK or r.ends == ends then return S.say_hold(K.SAME, s, S.show_state(s, r)) end
+        r.ends = ends
+        S.put(r, from, to)
+        S.say_hold(K.OK, s, r)
+        S.why = why
+        if S.req then S.keep(S.version + 1) end
+        S.commit(K.V_RENEW, from, to, r, S.number_told(r))
+    end
+
     function S.reserve()
         local a = S.a
         local owner = a[K.ARG_OWNER]
@@ -206,6 +224,10 @@ function S.make_holds()
             local r = S.held_by(owner)
             s = S.load()
             if r then
+                local ends = S.end_of_lease()
+                if a[K.ARG_LEASE] and r.ends ~= 0 and (ends == 0 or ends > r.ends) then
+                    return S.renew(s, r, ends, K.WHY_RENEWED)
+                end
                 local _, what = S.move(K.SERIAL_MOVES, r.state, K.SERIAL_E_RESERVE)
                 return S.say_hold(what, s, r)
             end
@@ -225,8 +247,7 @@ function S.make_holds()
         local from = r.state
         S.put_counters(s)
         r.N_STAMP = S.now
-        local lease = a[K.ARG_LEASE] or S.set[K.SET_LEASE + 1]
-        r.token, r.ends = S.version + 1, lease ~= 0 and S.moment + lease or 0
+        r.token, r.ends = S.version + 1, S.end_of_lease()
         if owner then r.owner = owner end
         r.data = s.rule.data
         S.put(r, from, (S.move(K.SERIAL_MOVES, from, K.SERIAL_E_RESERVE)))
@@ -579,6 +600,7 @@ function S.make_holds()
             s, r = S.load(), nil
         end
         if r and S.tells(r, serial) then
+            if event == K.SERIAL_E_RENEW then return S.renew(s, r, S.end_of_lease(), 0) end
             if (a[K.ARG_N] or 1) > 1 then
                 S.answer = {K.INVALID, 'n is only for lost numbers: this serial is held'}
                 return
@@ -602,7 +624,7 @@ function S.make_holds()
         if not number then return end
         if not r then -- the number may be in a lost range
             local of_lost = S.of_lost(token)
-            if S.settle_lost(s, event, number, period, of_lost) then return end
+            if event ~= K.SERIAL_E_RENEW and S.settle_lost(s, event, number, period, of_lost) then return end
             if of_lost then return S.say_lost('token') end
         end
         S.not_held(s, event, number, period)

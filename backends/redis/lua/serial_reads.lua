@@ -88,6 +88,7 @@ function S.run()
     if verb == K.V_RESERVE then return S.reserve() end
     if verb == K.V_CONFIRM then return S.settle_hold(K.SERIAL_E_CONFIRM) end
     if verb == K.V_RETURN then return S.settle_hold(K.SERIAL_E_RETURN) end
+    if verb == K.V_RENEW then return S.settle_hold(K.SERIAL_E_RENEW) end
     if verb == K.V_VOID then
         if S.a[K.ARG_DOUBT] then return S.void_doubt() end
         return S.settle_hold(K.SERIAL_E_VOID)

@@ -738,6 +738,8 @@ static enum usher_status run_verb(work *w)
         return usher__serial_settle_hold(w, USHER__SERIAL_E_CONFIRM);
     case USHER_SERIAL_RETURN:
         return usher__serial_settle_hold(w, USHER__SERIAL_E_RETURN);
+    case USHER_SERIAL_RENEW:
+        return usher__serial_settle_hold(w, USHER__SERIAL_E_RENEW);
     case USHER_SERIAL_VOID:
         return given(w, USHER_GIVEN_SERIAL_DOUBT)
                    ? usher__serial_void_doubt(w)

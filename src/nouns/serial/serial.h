@@ -266,12 +266,18 @@ enum usher_status usher__serial_reserve(work *w);
  * is that of the last hold. */
 enum usher_status usher__serial_standing(work *w, const struct state *s, int64_t k, int64_t period,
                                          struct usher_record *r);
+/* Return whether @serial is the printed form of @r. */
+bool usher__serial_tells(const struct usher_record *r, const struct usher_text *serial);
+/* Return whether @serial is number @k printed by @format; *@at_ms is then its time. */
+bool usher__serial_printed_by(const struct usher_text *format, const struct usher_text *serial,
+                              int64_t k, int64_t *at_ms);
 /* Find the number that the command names: as the rule prints now, or as one was printed that is
  * held, has ended or is lost; or was lost, and was settled by token @claim (0: none).  On MISSING
  * the reply has the reason. */
 enum usher_status usher__serial_named(work *w, const struct state *s, int64_t claim, int64_t *ret_k,
                                       int64_t *ret_period);
-/* confirm, return, void: the token identifies the hold, and the serial must be that of the hold. */
+/* confirm, return, void, renew: the token identifies the hold, and the serial must be that of the
+ * hold. */
 enum usher_status usher__serial_settle_hold(work *w, unsigned event);
 /* Change @r to its current state: one in doubt has no deadline, and one that was returned and is
  * lost becomes a range of one number.  Its token is the line, so it does not change later. */

@@ -254,6 +254,7 @@ static const struct usher__constant constants[] = {
     { "WHY_BACK", USHER_SERIAL_WHY_BACK },
     { "WHY_DUE", USHER_SERIAL_WHY_DUE },
     { "WHY_UNKNOWN", USHER_SERIAL_WHY_UNKNOWN },
+    { "WHY_RENEWED", USHER_SERIAL_WHY_RENEWED },
     { "USED", USED },
     { "MADE", MADE },
     { "FILLS_MAX", USHER_SERIAL_FILLS_MAX },

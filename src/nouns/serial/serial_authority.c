@@ -44,6 +44,7 @@ static bool concerns(enum usher_verb verb)
     case USHER_SERIAL_CONFIRM:
     case USHER_SERIAL_RETURN:
     case USHER_SERIAL_VOID:
+    case USHER_SERIAL_RENEW:
     case USHER_SERIAL_DELETE:
     case USHER_SERIAL_SHOW:
     case USHER_SERIAL_CHECK:
@@ -478,10 +479,12 @@ static void journal(ask *a, const struct usher_result *reply)
     struct usher_authority_event events[EVENTS];
     char texts[EVENTS][USHER_SERIAL_TEXT_MAX + 1];
     /* the row has the date in the serial, which is that of the reservation */
-    bool settles =
-        a->command->verb != USHER_SERIAL_TAKE && a->command->verb != USHER_SERIAL_RESERVE;
+    enum usher_verb verb =
+        n->why == USHER_SERIAL_WHY_RENEWED ? USHER_SERIAL_RENEW : a->command->verb;
+    bool issues_any = issues(verb);
+    bool holds = verb == USHER_SERIAL_RESERVE || verb == USHER_SERIAL_RENEW;
     bool voids = (a->command->given & USHER_GIVEN_SERIAL_DOUBT) != 0;
-    int64_t now = settles ? time_of(a) : 0;
+    int64_t now = issues_any ? 0 : time_of(a);
     uint64_t before = 0;
     size_t k = 0;
 
@@ -490,15 +493,17 @@ static void journal(ask *a, const struct usher_result *reply)
 
         memset(event, 0, sizeof *event);
         event->noun = USHER_SERIAL;
-        event->verb = a->command->verb;
+        event->verb = verb;
         event->name = a->command->scope;
         event->period = period_of(a, n, &n->rows[k]);
         event->epoch = reply->epoch;
         event->again = reply->repeated;
         event->first = n->rows[k].first;
         event->n = n->rows[k].n;
-        event->now_ms = settles ? now : n->rows[k].at_ms;
-        event->until_ms = event->verb == USHER_SERIAL_RESERVE ? n->rows[k].until_ms : 0;
+        event->now_ms = issues_any ? n->rows[k].at_ms : now;
+        event->until_ms = !holds                     ? USHER_NONE
+                          : n->rows[k].until_ms == 0 ? USHER_NEVER
+                                                     : n->rows[k].until_ms;
         event->version = reply->version;
         if (voids) /* each by a change of its own */
             event->version -= n->n_rows - 1 - k;
@@ -654,6 +659,7 @@ static void execute(ask *a, struct usher_result *reply)
     case USHER_SERIAL_CONFIRM:
     case USHER_SERIAL_RETURN:
     case USHER_SERIAL_VOID:
+    case USHER_SERIAL_RENEW:
         if (a->e->journal)
             journal(a, reply);
         break;
@@ -690,6 +696,7 @@ static bool expired(const struct usher_notice *notice, struct usher_authority_ev
     ret_event->first = number;
     ret_event->n = 1;
     ret_event->now_ms = notice->now_ms;
+    ret_event->until_ms = USHER_NONE;
     ret_event->period = (rank - number) >> USHER__GAPFREE_BITS;
     ret_event->epoch = notice->epoch;
     ret_event->version = notice->version;

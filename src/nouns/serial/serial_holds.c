@@ -358,6 +358,41 @@ static enum usher_status held_by(work *w, const struct usher_text *owner, struct
     }
 }
 
+/* Return when a hold that begins or is renewed now ends; 0: never. */
+static int64_t end_of_lease(const work *w)
+{
+    int64_t lease = given(w, USHER_GIVEN_SERIAL_LEASE) ? w->command->arg.serial.lease_ms
+                                                       : w->scope.settings[SET_LEASE];
+
+    return lease != 0 ? w->moment + lease : 0;
+}
+
+/* Hold @r until @until_ms. */
+static enum usher_status renew(work *w, const struct state *s, struct usher_record *r,
+                               int64_t until_ms, enum usher_serial_why why)
+{
+    const unsigned from = state_of(&w->scope, r);
+    struct usher__move m = move_of(w, from, USHER__SERIAL_E_RENEW, USHER__ANY);
+    char id[ID_SIZE];
+    change c;
+    enum usher_status status;
+
+    if (m.status != USHER_OK || r->until_ms == until_ms) {
+        usher__serial_show_state(w, s, r);
+        return answer_hold(w, USHER_SAME, s, r);
+    }
+    usher__change_begin(w, &c);
+    r->until_ms = until_ms;
+    status = usher__serial_save_hold(w, &c, r, from, m.to, id);
+    if (status == USHER_OK)
+        status = answer_hold(w, USHER_OK, s, r);
+    w->reply->of.serial.why = why;
+    if (status == USHER_OK)
+        status = usher__request_keep(w, &c);
+    return status == USHER_OK ? usher__serial_commit(w, &c, USHER_SERIAL_RENEW, from, m.to, r)
+                              : status;
+}
+
 enum usher_status usher__serial_reserve(work *w)
 {
     const struct usher_serial_args *a = &w->command->arg.serial;
@@ -365,7 +400,6 @@ enum usher_status usher__serial_reserve(work *w)
     struct state s;
     change c;
     unsigned from;
-    int64_t lease;
     bool held;
     char id[ID_SIZE];
     enum usher_status status = usher__serial_load(w, &s);
@@ -384,6 +418,12 @@ enum usher_status usher__serial_reserve(work *w)
         status = usher__serial_load(w, &s); /* a change may have been made */
         if (status != USHER_OK)
             return status;
+        if (held && given(w, USHER_GIVEN_SERIAL_LEASE) && r.until_ms != 0) {
+            int64_t until_ms = end_of_lease(w);
+
+            if (until_ms == 0 || until_ms > r.until_ms)
+                return renew(w, &s, &r, until_ms, USHER_SERIAL_WHY_RENEWED);
+        }
         if (held)
             return answer_hold(
                 w,
@@ -413,8 +453,7 @@ enum usher_status usher__serial_reserve(work *w)
     usher__serial_put_counters(&c, &s);
     r.n[N_STAMP] = w->now;
     r.token = c.scope->version;
-    lease = given(w, USHER_GIVEN_SERIAL_LEASE) ? a->lease_ms : w->scope.settings[SET_LEASE];
-    r.until_ms = lease != 0 ? w->moment + lease : 0;
+    r.until_ms = end_of_lease(w);
     if (a->owner.data != NULL)
         r.owner = a->owner;
     r.data = s.rule.data; /* its format does not change later */
@@ -431,16 +470,6 @@ enum usher_status usher__serial_reserve(work *w)
     }
     status = answer_hold(w, USHER_OK, &s, &r);
     return status == USHER_OK ? usher__serial_finish(w, &c, &r, from, r.state) : status;
-}
-
-/* Return whether @serial is the printed form of @r. */
-static bool tells(const struct usher_record *r, const struct usher_text *serial)
-{
-    struct usher__serial_format f;
-    int64_t number = 0;
-
-    return usher__serial_unpack(&r->data, &f) && usher__serial_number(&f, serial, &number) &&
-           number == pair(r->n + N_NUMBER) && usher__serial_dated(&f, serial, r->n[N_STAMP]);
 }
 
 /* Find the record of @kind with this token in list @slot, in order of tokens, or MISSING. */
@@ -481,7 +510,7 @@ static enum usher_status printed_as(work *w, struct usher_record *r)
         else if (status == USHER_MISSING)
             status = USHER_OK;
     }
-    if (r->data.size != 0 && !tells(r, &w->command->arg.serial.serial))
+    if (r->data.size != 0 && !usher__serial_tells(r, &w->command->arg.serial.serial))
         r->data.size = 0;
     return status;
 }
@@ -594,62 +623,10 @@ static enum usher_status not_held(work *w, const struct state *s, unsigned event
     return status == USHER_MISSING ? stale(w, s, event, k, period) : status;
 }
 
-/* Find the number of @serial by the format that it had when it was lost.  A number that token
- * @claim has settled since is found as well, so that a repeat is `same`.  MISSING. */
-static enum usher_status lost_by_format(work *w, const struct usher_text *serial, int64_t claim,
-                                        int64_t *ret_k, int64_t *ret_period)
-{
-    struct usher__serial_format f;
-    struct usher_record r;
-    uint64_t hi = 0, order = 0;
-    enum usher_status status = USHER_OK;
-
-    for (int i = 0; i < USHER__STEP_MAX; i++) {
-        status = w->ops->walk(w->txn, &w->scope, KIND_LOST, READY, NULL, hi, order, false, &r);
-        if (status != USHER_OK)
-            break;
-        if (usher__serial_unpack(&r.data, &f) &&
-            usher__serial_place(&f, serial, w->scope.settings[SET_RESET], ret_k, ret_period) &&
-            *ret_period == r.n[N_PERIOD] && *ret_k >= pair(r.n + N_NUMBER) &&
-            *ret_k <= pair(r.n + N_UPTO))
-            return USHER_OK;
-        hi = r.rank;
-        order = r.order;
-    }
-    if (status != USHER_OK && status != USHER_MISSING)
-        return status;
-    hi = order = UINT64_MAX;
-    for (int i = 0; i < USHER__STEP_MAX && claim != 0; i++) {
-        status = w->ops->walk(w->txn, &w->scope, KIND_END, READY, NULL, hi, order, true, &r);
-        if (status != USHER_OK)
-            return status;
-        if (r.n[N_CLAIM] == claim && tells(&r, serial)) {
-            *ret_k = pair(r.n + N_NUMBER);
-            *ret_period = r.n[N_PERIOD];
-            return USHER_OK;
-        }
-        hi = 0;
-        order = r.order;
-    }
-    return USHER_MISSING;
-}
-
 /* Return a token as Redis gets it: store.h. */
 static int64_t claim_of(uint64_t token)
 {
     return token <= USHER_EXACT_MAX ? (int64_t)token : USHER_EXACT_MAX + 1;
-}
-
-/* Return whether @serial is number @k printed by @format.  *@at_ms is then its time; parts that the
- * date does not contain are not changed. */
-static bool printed_by(const struct usher_text *format, const struct usher_text *serial, int64_t k,
-                       int64_t *at_ms)
-{
-    struct usher__serial_format f;
-    int64_t number;
-
-    return usher__serial_unpack(format, &f) && usher__serial_number(&f, serial, &number) &&
-           number == k && usher__serial_time(&f, serial, *at_ms, at_ms);
 }
 
 /* The maximum number of lost numbers up to one that was issued: more than a store issues in the
@@ -679,7 +656,7 @@ static enum usher_status settle_lost(work *w, struct state *s, unsigned event, i
     enum usher_status status = end_of(w, k, period, &one);
 
     if (status == USHER_OK && one.n[N_CLAIM] != 0 && one.n[N_CLAIM] == claim)
-        return tells(&one, &a->serial) &&
+        return usher__serial_tells(&one, &a->serial) &&
                        move_of(w, one.state, event, USHER__SERIAL_IF_CLAIMED).status == USHER_SAME
                    ? answer_hold(w, USHER_SAME, s, &one)
                    : USHER_MISSING;
@@ -702,9 +679,9 @@ static enum usher_status settle_lost(work *w, struct state *s, unsigned event, i
     }
     printed = status == USHER_OK ? all.n[N_STAMP] : w->now;
     lost_as = status == USHER_OK ? all.data : s->rule.data;
-    if (printed_by(&lost_as, &a->serial, k, &printed))
+    if (usher__serial_printed_by(&lost_as, &a->serial, k, &printed))
         format = lost_as;
-    else if (!printed_by(&format, &a->serial, k, &printed))
+    else if (!usher__serial_printed_by(&format, &a->serial, k, &printed))
         return USHER_MISSING;
     usher__change_begin(w, &c);
     memset(&one, 0, sizeof one);
@@ -751,58 +728,8 @@ static enum usher_status settle_lost(work *w, struct state *s, unsigned event, i
                               : status;
 }
 
-/* Find the hold, or else the end, whose printed form was @serial, although the format may have
- * changed. It is the oldest hold, or the newest end, or MISSING. */
-static enum usher_status by_older_format(work *w, const struct usher_text *serial,
-                                         struct usher_record *r)
-{
-    enum usher_status status = USHER_MISSING;
-
-    for (int ended = 0; ended < 2; ended++) {
-        uint64_t hi = ended ? UINT64_MAX : 0, order = hi;
-
-        for (int i = 0; i < USHER__STEP_MAX; i++) {
-            status = w->ops->walk(w->txn, &w->scope, ended ? KIND_END : KIND_HOLD,
-                                  ended ? READY : HELD, NULL, hi, order, ended != 0, r);
-            if (status == USHER_MISSING)
-                break;
-            if (status != USHER_OK || tells(r, serial))
-                return status;
-            hi = 0;
-            order = r->order;
-        }
-    }
-    return USHER_MISSING;
-}
-
-/* Find the number that the command names: as the rule prints now, or as one was printed that is
- * held, has ended or is lost; or was lost, and was settled by token @claim (0: none).  On MISSING
- * the reply has the reason. */
-enum usher_status usher__serial_named(work *w, const struct state *s, int64_t claim, int64_t *ret_k,
-                                      int64_t *ret_period)
-{
-    const struct usher_text *serial = &w->command->arg.serial.serial;
-    struct usher__serial_format f;
-    struct usher_record r;
-    enum usher_status status;
-
-    if (!usher__serial_unpack(&s->rule.data, &f))
-        return usher__serial_damaged(w);
-    if (usher__serial_place(&f, serial, w->scope.settings[SET_RESET], ret_k, ret_period))
-        return USHER_OK;
-    status = queued(w) ? USHER_MISSING : by_older_format(w, serial, &r);
-    if (status == USHER_OK) {
-        *ret_k = pair(r.n + N_NUMBER);
-        *ret_period = r.n[N_PERIOD];
-    } else if (status == USHER_MISSING && !queued(w)) {
-        status = lost_by_format(w, serial, claim, ret_k, ret_period);
-    }
-    if (status == USHER_MISSING)
-        usher_result_fail(w->reply, USHER_INVALID, "serial does not match this rule");
-    return status;
-}
-
-/* confirm, return, void: the token identifies the hold, and the serial must be that of the hold. */
+/* confirm, return, void, renew: the token identifies the hold, and the serial must be that of the
+ * hold. */
 enum usher_status usher__serial_settle_hold(work *w, unsigned event)
 {
     const struct usher_serial_args *a = &w->command->arg.serial;
@@ -828,7 +755,9 @@ enum usher_status usher__serial_settle_hold(work *w, unsigned event)
         if (status == USHER_OK)
             status = USHER_MISSING;
     }
-    if (status == USHER_OK && tells(&r, &a->serial)) {
+    if (status == USHER_OK && usher__serial_tells(&r, &a->serial)) {
+        if (event == USHER__SERIAL_E_RENEW)
+            return renew(w, &s, &r, end_of_lease(w), USHER_SERIAL_WHY_NONE);
         if (given(w, USHER_GIVEN_SERIAL_N) && a->n > 1) {
             usher_result_fail(w->reply, USHER_INVALID,
                               "n is only for lost numbers: this serial is held");
@@ -849,7 +778,7 @@ enum usher_status usher__serial_settle_hold(work *w, unsigned event)
     }
     if (status == USHER_MISSING)
         status = by_token(w, KIND_END, READY, a->token, &r);
-    if (status == USHER_OK && r.kind == KIND_END && tells(&r, &a->serial)) {
+    if (status == USHER_OK && r.kind == KIND_END && usher__serial_tells(&r, &a->serial)) {
         if (move_of(w, r.state, event,
                     r.n[N_CLAIM] == (int64_t)r.token ? USHER__SERIAL_IF_CLAIMED : USHER__ANY)
                 .status == USHER_SAME)
@@ -867,7 +796,10 @@ enum usher_status usher__serial_settle_hold(work *w, unsigned event)
     if (!is_held) {
         bool of_lost = usher__scope_version_lost(w, a->token);
 
-        status = settle_lost(w, &s, event, number, period, of_lost);
+        if (event != USHER__SERIAL_E_RENEW) /* no clock ends a lost number */
+            status = settle_lost(w, &s, event, number, period, of_lost);
+        else
+            status = USHER_MISSING;
         if (status != USHER_MISSING)
             return status;
         if (of_lost)

@@ -38,6 +38,7 @@ static const struct {
                                 "in this zone it is still the previous day, whose numbers may "
                                 "have been made: change the zone later" },
     [USHER_SERIAL_WHY_UNKNOWN] = { "unknown", "the number was printed as another serial" },
+    [USHER_SERIAL_WHY_RENEWED] = { "renewed", "the hold lasts longer now" },
     [USHER_SERIAL_WHY_DUE] = { "due", "too many expiries are pending on this rule: retry" },
 };
 

@@ -430,7 +430,7 @@ static enum usher_status scan_entries(const struct table *t, const struct usher_
     return status;
 }
 
-static enum usher_status scan_scope(const struct table *t, const struct row *head, bool records,
+static enum usher_status scan_scope(const struct table *t, const struct row *head,
                                     usher_scan_fn *fn, void *payload)
 {
     struct usher_scope scope = head->head;
@@ -439,8 +439,6 @@ static enum usher_status scan_scope(const struct table *t, const struct row *hea
 
     scope.name = text_of(head->scope);
     status = fn(payload, &item);
-    if (!records)
-        return status;
     for (unsigned kind = 1; kind < USHER_KINDS; kind++) {
         const struct row *row = next_row(t, &scope, (uint8_t)kind, "");
 
@@ -457,7 +455,7 @@ static enum usher_status scan_scope(const struct table *t, const struct row *hea
 }
 
 static enum usher_status scan(struct usher_record_store *s, enum usher_noun noun,
-                              const struct usher_text *scope, bool records, int64_t deadline_ms,
+                              const struct usher_text *scope, int64_t deadline_ms,
                               usher_scan_fn *fn, void *payload, char line[192])
 {
     const struct table *t = &((struct own_store *)s)->table;
@@ -470,7 +468,55 @@ static enum usher_status scan(struct usher_record_store *s, enum usher_noun noun
 
         if (row->record.kind == 0 && ((unsigned)noun == 0 || row->head.noun == (unsigned)noun) &&
             (scope == NULL || text_is(row->scope, scope)))
-            status = scan_scope(t, row, records, fn, payload);
+            status = scan_scope(t, row, fn, payload);
+    }
+    return status;
+}
+
+/* The order of scopes: by noun, then by name. */
+static int compare_scope(const struct row *row, unsigned noun, const char *name)
+{
+    if (row->head.noun != noun)
+        return row->head.noun < noun ? -1 : 1;
+    return strcmp(row->scope, name);
+}
+
+/* Each scope is the smallest one after the last, which costs O(rows) here. */
+static enum usher_status list(struct usher_record_store *s, unsigned nouns,
+                              const struct usher_scope *after, int64_t deadline_ms,
+                              usher_scan_fn *fn, void *payload, char line[192])
+{
+    const struct table *t = &((struct own_store *)s)->table;
+    char name[USHER_NAME_MAX + 1] = "";
+    unsigned noun = 0;
+    enum usher_status status = USHER_OK;
+
+    (void)deadline_ms;
+    line[0] = '\0';
+    if (after != NULL) {
+        noun = after->noun;
+        text_store(name, &after->name);
+    }
+    while (status == USHER_OK) {
+        const struct row *first = NULL;
+        struct usher_scope scope;
+        struct usher_item item = { USHER_ITEM_SCOPE, &scope, NULL, NULL, NULL };
+
+        for (size_t i = 0; i < t->n; i++) {
+            const struct row *row = t->rows[i];
+
+            if (row->record.kind == 0 && (nouns >> row->head.noun & 1u) != 0 &&
+                compare_scope(row, noun, name) > 0 &&
+                (first == NULL || compare_scope(row, first->head.noun, first->scope) < 0))
+                first = row;
+        }
+        if (first == NULL)
+            break;
+        noun = first->head.noun;
+        (void)snprintf(name, sizeof name, "%s", first->scope);
+        scope = first->head;
+        scope.name = text_of(name);
+        status = fn(payload, &item);
     }
     return status;
 }
@@ -504,6 +550,7 @@ static const struct usher_record_store_ops own_store_ops = {
     next,
     write_change,
     scan,
+    list,
     message,
     close_store,
     close_store,

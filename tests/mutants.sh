@@ -609,8 +609,15 @@ mutant 'script: a kept answer says what was due then' backends/redis/lua/common.
 mutant 'script: the short way tells the first deadline of all' backends/redis/lua/number_fast.lua 's/then due, due_bytes = ends, ends_bytes end/then due = ends end/' \
     $redis 'each_reply*'
 
-mutant 'scopes: a page forgets the last ones it had' src/engine/scopes.c 's/        sink(p);/        ;/' \
-    $memory 'scopes_are*'
+mutant 'scopes: a page begins after the first one of the next' src/engine/local.c \
+    's/^    if (l->n++ == l->page->max) {/    if (l->n++ > l->page->max) {/' $memory 'scopes_are*'
+mutant 'scopes: a page of the store with too few scopes is enough' src/engine/scopes.c \
+    's/^    } while (status == USHER_OK \&\& rows->n < max .*/    } while (false \&\&/' $redis 'closed_rooms_take*'
+mutant 'memory: a scope that was erased stays in the list' backends/memory/write.c \
+    's/^    (void)usher__tree_erase(&order->names.*/    (void)name;/' $memory 'pages_of_scopes*'
+mutant 'SQLite: a page of scopes begins with the last one of the page before' backends/sqlite/statements.h \
+    's/WHERE noun = ?1 AND name > ?2 ORDER BY name/WHERE noun = ?1 AND name >= ?2 ORDER BY name/' \
+    tests/conformance/on_sqlite 'scopes_are*'
 mutant 'scopes: the list begins anew' src/engine/scopes.c 's/        \*ret_noun = noun->noun;/        *ret_noun = 0;/' \
     $memory 'scopes_are*'
 
@@ -667,8 +674,16 @@ mutant 'Redis: a server that takes no writes is kept' backends/redis/pipeline.c 
     tests/fault/test_redis_roles 'a_name*'
 mutant 'Redis: replicas are read from' backends/redis/handshake.c 's/    if (role.size > 0 \&\& !usher__redis_info_is(&role, "master")) {/    if (false) {/' \
     tests/fault/test_redis_roles 'a_replica*'
-mutant 'Redis: a scope without rights ends a list' backends/redis/read.c 's/^        if (lacks_keys(\*ret_reply)) {/        if (false) {/' \
+mutant 'Redis: a scope without rights ends a list' backends/redis/read.c 's/^        if (usher__redis_lacks_keys(\*ret_reply)) {/        if (false) {/' \
     tests/fault/test_redis_roles 'a_user*'
+mutant 'Redis: a list trusts a reply of a table that was resized' backends/redis/list.c \
+    's/^    bool again = c->count != 0, same = again .*/    bool again = c->count != 0, same = again;/' \
+    tests/unit/test_redis_script 'pages_of_scopes_bear*'
+mutant 'Redis: a list goes on with the cursor of another process' backends/redis/list.c \
+    's/^        if (l->at.identity != 0 \&\& r->server != 0/        if (false \&\& r->server != 0/' \
+    tests/unit/test_redis_script 'pages_of_scopes_begin*'
+mutant 'Redis: the next page repeats those of a reply that was cut' backends/redis/list.c \
+    's/^        while (same \&\& from < n/        while (false \&\& from < n/' $redis 'scopes_are*'
 mutant 'Redis: of two masters the first is used' backends/redis/hosts.c 's/^        if (master < s->n \&\& !same_server/        if (false \&\& !same_server/' \
     tests/fault/test_redis_roles 'neither*'
 mutant 'Redis: two names of one server are two masters' backends/redis/hosts.c 's/^    return one.size > 0 \&\& one.size == other.size/    return false \&\& one.size == other.size/' \
@@ -797,7 +812,7 @@ mutant 'redis: a script is sent with each connection' backends/redis/handshake.c
     's/^        memcpy(r->script\[i\].sha, s->script.*/        r->script[i].sha[0] = 0 * s->n_nodes;/' \
     tests/fault/test_redis_faults 'a_script_is*'
 mutant 'redis: a long scan fails when it asks who the server is' backends/redis/scan.c \
-    's/^    if (until_ms < now_ms + e->patience_ms \/ 2)/    if (until_ms < now_ms - e->patience_ms * 99)/' \
+    's/^    if (until_ms < now_ms + w->patience_ms \/ 2)/    if (until_ms < now_ms - w->patience_ms * 99)/' \
     tests/fault/test_redis_faults 'many_scopes*'
 mutant 'redis: who waits for replicas holds up the others' src/engine/execute.c \
     's/^    while (i < n \&\& tasks\[i\].command->wait == 0)/    while (i < n)/' tests/fault/test_redis_wait 'wait_delays_no_other_command'

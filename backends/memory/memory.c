@@ -377,8 +377,8 @@ static enum usher_status scan_records(struct shard *shard, struct kind *kind, ui
     return status;
 }
 
-static enum usher_status scan_scope(struct shard *shard, struct scope *s, bool records,
-                                    usher_scan_fn *fn, void *payload)
+static enum usher_status scan_scope(struct shard *shard, struct scope *s, usher_scan_fn *fn,
+                                    void *payload)
 {
     struct usher_scope shown = { .name = text_of(&s->head) };
     struct usher_item item = { .kind = USHER_ITEM_SCOPE, .scope = &shown };
@@ -386,8 +386,6 @@ static enum usher_status scan_scope(struct shard *shard, struct scope *s, bool r
 
     scope_show(s, &shown);
     status = fn(payload, &item);
-    if (!records)
-        return status;
     for (unsigned k = 1; k < USHER_KINDS && status == USHER_OK; k++)
         if (s->kinds[k] != NULL)
             status = scan_records(shard, s->kinds[k], (uint8_t)k, fn, payload);
@@ -410,7 +408,7 @@ static enum usher_status scan_scope(struct shard *shard, struct scope *s, bool r
 }
 
 static enum usher_status scan(struct usher_record_store *store, enum usher_noun noun,
-                              const struct usher_text *scope, bool records, int64_t deadline_ms,
+                              const struct usher_text *scope, int64_t deadline_ms,
                               usher_scan_fn *fn, void *payload, char line[192])
 {
     struct memory *m = (struct memory *)store;
@@ -432,9 +430,88 @@ static enum usher_status scan(struct usher_record_store *store, enum usher_noun 
                    (s = usher__table_next(&shard->scopes[k], &cursor)) != NULL)
                 if (scope == NULL || (s->head.len == scope->size &&
                                       memcmp(s->head.bytes, scope->data, scope->size) == 0))
-                    status = scan_scope(shard, s, records, fn, payload);
+                    status = scan_scope(shard, s, fn, payload);
         }
         (void)pthread_mutex_unlock(&shard->lock);
+    }
+    return status;
+}
+
+/* ---- list ------------------------------------------------------------------------- */
+
+#define NAMES_AT_ONCE 64
+
+/* Names of scopes, copied: a scope may be erased as soon as the order is not locked. */
+struct names_page {
+    size_t n;
+    size_t size[NAMES_AT_ONCE];
+    char name[NAMES_AT_ONCE][USHER_NAME_MAX];
+};
+
+/* Copy the names after @after (size 0: the first ones). */
+static void names_after(struct order *order, const struct usher_text *after,
+                        struct names_page *page)
+{
+    struct usher__tree_entry entry[NAMES_AT_ONCE];
+    union usher__tree_key key = usher__tree_probe(after);
+
+    (void)pthread_mutex_lock(&order->lock);
+    page->n = usher__tree_page(&order->names, after->size != 0 ? &key : NULL, entry, NAMES_AT_ONCE);
+    for (size_t i = 0; i < page->n; i++) {
+        struct usher_text name = text_of(&((const struct scope *)entry[i].ref)->head);
+
+        page->size[i] = name.size;
+        memcpy(page->name[i], name.data, name.size);
+    }
+    (void)pthread_mutex_unlock(&order->lock);
+}
+
+/* Show the scope @name, unless it was erased. */
+static enum usher_status list_scope(struct memory *m, unsigned noun, const struct usher_text *name,
+                                    usher_scan_fn *fn, void *payload)
+{
+    struct usher_scope shown = { .name = *name };
+    struct usher_item item = { .kind = USHER_ITEM_SCOPE, .scope = &shown };
+    struct usher_txn *txn;
+    enum usher_status status;
+
+    (void)begin(&m->base, (enum usher_noun)noun, name, false, 0, &txn);
+    status = find_scope(txn, (enum usher_noun)noun, name, &shown);
+    rollback(txn);
+    return status == USHER_OK ? fn(payload, &item) : USHER_OK;
+}
+
+static enum usher_status list(struct usher_record_store *store, unsigned nouns,
+                              const struct usher_scope *from, int64_t deadline_ms,
+                              usher_scan_fn *fn, void *payload, char line[192])
+{
+    struct memory *m = (struct memory *)store;
+    enum usher_status status = USHER_OK;
+    struct names_page page;
+    char last[USHER_NAME_MAX];
+
+    (void)deadline_ms;
+    line[0] = '\0';
+    for (unsigned k = from != NULL ? from->noun : 0; k < NOUNS && status == USHER_OK; k++) {
+        struct usher_text after = { last, 0 };
+
+        if ((nouns >> k & 1u) == 0)
+            continue;
+        if (from != NULL && from->noun == k)
+            after = from->name;
+        do {
+            names_after(&m->orders[k], &after, &page);
+            for (size_t i = 0; i < page.n && status == USHER_OK; i++) {
+                struct usher_text name = { page.name[i], page.size[i] };
+
+                status = list_scope(m, k, &name, fn, payload);
+            }
+            after.data = last;
+            if (page.n > 0) {
+                after.size = page.size[page.n - 1];
+                memcpy(last, page.name[page.n - 1], after.size);
+            }
+        } while (page.n == NAMES_AT_ONCE && status == USHER_OK);
     }
     return status;
 }
@@ -467,6 +544,15 @@ static void close_memory(struct usher_record_store *store)
         usher__tree_pool_done(&shard->pool);
         (void)pthread_mutex_destroy(&shard->lock);
     }
+    for (unsigned k = 0; k < NOUNS; k++) {
+        struct order *order = &m->orders[k];
+
+        if (!order->ready)
+            continue;
+        usher__tree_done(&order->names, &order->pool);
+        usher__tree_pool_done(&order->pool);
+        (void)pthread_mutex_destroy(&order->lock);
+    }
     (void)resize(m->alloc, m->block, m->block_size, 0);
 }
 
@@ -484,6 +570,7 @@ static const struct usher_record_store_ops ops = {
     .next = next,
     .write = usher__memory_write,
     .scan = scan,
+    .list = list,
     .message = message,
     .close = close_memory,
     .forget = close_memory,
@@ -520,6 +607,17 @@ static enum usher_status memory_new(const struct usher_allocator *alloc,
     m->block = block;
     m->block_size = size;
     seed = random_seed(m);
+    for (unsigned k = 0; k < NOUNS; k++) {
+        struct order *order = &m->orders[k];
+
+        if (pthread_mutex_init(&order->lock, NULL) != 0) {
+            close_memory(&m->base);
+            return USHER_NOMEM;
+        }
+        order->ready = true;
+        usher__tree_pool_init(&order->pool, alloc);
+        usher__tree_init(&order->names, usher__memory_compare_scope);
+    }
     for (unsigned i = 0; i < SHARDS; i++) {
         struct shard *shard = &m->shards[i];
 

@@ -81,6 +81,15 @@ struct scope {
 
 struct memory;
 
+/* The names of all scopes of a noun in order, for list().  A thread that has a shard may take the
+ * lock; a thread that has the lock takes no shard. */
+struct order {
+    pthread_mutex_t lock;
+    bool ready;
+    struct usher__tree_pool pool;
+    struct usher__tree names; /* of struct scope */
+};
+
 /* Also the transaction. */
 struct shard {
     pthread_mutex_t lock;
@@ -103,6 +112,7 @@ struct memory {
     const struct usher_allocator *alloc;
     void *block; /* as allocated, before alignment */
     size_t block_size;
+    struct order orders[NOUNS];
     struct shard shards[SHARDS];
 };
 
@@ -206,6 +216,9 @@ static inline struct name *name_find(struct shard *shard, const struct names *na
     }
     return shard->found;
 }
+
+/* Return the sign of a text against the name of a scope, in byte order. */
+int usher__memory_compare_scope(const void *probe, const void *ref);
 
 /* Free @s with its records. */
 void usher__memory_scope_free(struct scope *s, struct shard *shard);

@@ -23,17 +23,25 @@ static void *keyed_new(const struct usher_allocator *alloc, size_t offset,
     return object;
 }
 
-/* The sign of a text against the id of a record, in byte order. */
-static int compare_id(const void *probe, const void *ref)
+static int compare(const struct usher_text *text, const struct usher__table_head *head)
 {
-    const struct usher_text *text = probe;
-    const struct usher__table_head *head = &((const struct record *)ref)->head;
     size_t n = text->size < head->len ? text->size : head->len;
     int order = n != 0 ? memcmp(text->data, head->bytes, n) : 0;
 
     if (order != 0)
         return order;
     return (text->size > head->len) - (text->size < head->len);
+}
+
+/* The sign of a text against the id of a record, in byte order. */
+static int compare_id(const void *probe, const void *ref)
+{
+    return compare(probe, &((const struct record *)ref)->head);
+}
+
+int usher__memory_compare_scope(const void *probe, const void *ref)
+{
+    return compare(probe, &((const struct scope *)ref)->head);
 }
 
 /* ---- kinds of records --------------------------------------------------------------- */
@@ -460,18 +468,53 @@ static void apply(struct shard *shard, const struct usher_write *write, const st
     lists_join(shard, kind, r, p->joins);
 }
 
-/* A scope to be.  NULL: no memory. */
+/* Add @s to the names in order.  False: no memory. */
+static bool order_join(struct order *order, struct scope *s)
+{
+    struct usher_text name = text_of(&s->head);
+    bool good;
+
+    (void)pthread_mutex_lock(&order->lock);
+    good = usher__tree_reserve(&order->pool, usher__tree_need(&order->names, 1));
+    if (good)
+        (void)usher__tree_insert(&order->names, &order->pool, usher__tree_probe(&name), s);
+    (void)pthread_mutex_unlock(&order->lock);
+    return good;
+}
+
+/* list() no longer reads the name of @s. */
+static void order_leave(struct order *order, const struct scope *s)
+{
+    struct usher_text name = text_of(&s->head);
+
+    (void)pthread_mutex_lock(&order->lock);
+    (void)usher__tree_erase(&order->names, &order->pool, usher__tree_probe(&name));
+    usher__tree_pool_trim(&order->pool, 0);
+    (void)pthread_mutex_unlock(&order->lock);
+}
+
+static struct order *order_of(const struct shard *shard, const struct scope *s)
+{
+    return &shard->memory->orders[s->noun % NOUNS];
+}
+
+/* A scope to be.  Its name is listed from here on; list() finds no scope of it before the write has
+ * made one.  NULL: no memory. */
 static struct scope *scope_new(struct shard *shard, const struct usher_scope *scope)
 {
     struct usher__table *scopes = &shard->scopes[scope->noun % NOUNS];
-
     struct scope *s;
 
     if (!usher__table_reserve(scopes, 1))
         return NULL;
     s = keyed_new(shard->memory->alloc, offsetof(struct scope, head), &scope->name, shard->hash);
-    if (s != NULL)
-        s->noun = scope->noun; /* kind_new() needs it, before the first change is made */
+    if (s == NULL)
+        return NULL;
+    s->noun = scope->noun; /* kind_new() needs it, before the first change is made */
+    if (!order_join(order_of(shard, s), s)) {
+        usher__memory_scope_free(s, shard);
+        return NULL;
+    }
     return s;
 }
 
@@ -495,6 +538,7 @@ static void scope_erase(struct shard *shard, struct scope *s)
     (void)usher__table_erase(scopes, s);
     usher__table_trim(scopes);
     shard->recent = NULL;
+    order_leave(order_of(shard, s), s);
     usher__memory_scope_free(s, shard);
     usher__tree_pool_trim(&shard->pool, 0);
 }
@@ -506,8 +550,10 @@ write_nothing(struct shard *shard, const struct usher_scope *scope, struct scope
 {
     while (planned-- > 0)
         unplan(shard, &writes[planned], &plans[planned]);
-    if (scope->ref == NULL)
+    if (scope->ref == NULL) {
+        order_leave(order_of(shard, s), s);
         usher__memory_scope_free(s, shard);
+    }
     return USHER_NOMEM;
 }
 

@@ -60,12 +60,14 @@ enum usher_status usher__redis_own_open(struct usher__redis_store *s,
                                         struct usher__redis_node *node, int64_t deadline_ms,
                                         struct usher__redis **ret, char message[192])
 {
-    struct usher__redis *own = usher__redis_new(s, node);
+    struct usher__redis *own = usher__redis_take(s, node);
     enum usher_status status;
 
     if (own == NULL)
         return USHER_NOMEM;
     own->patience_ms = deadline_ms - usher__redis_clock_ms();
+    if (own->asked_ms != 0) /* 0: its settings are not logged yet */
+        own->asked_ms = 1;
     *ret = own;
     for (unsigned tries = 0;; tries++) {
         status = usher__redis_handshake(own, deadline_ms);
@@ -77,8 +79,16 @@ enum usher_status usher__redis_own_open(struct usher__redis_store *s,
     return status;
 }
 
-/* Return whether the user lacks the right to the keys of the command. */
-static bool lacks_keys(const struct redisReply *reply)
+void usher__redis_own_close(struct usher__redis *own)
+{
+    if (own == NULL)
+        return;
+    if (usher__redis_conn_answered(own->conn) < usher__redis_conn_requests(own->conn))
+        usher__redis_conn_discard(own->conn);
+    usher__redis_give(own);
+}
+
+bool usher__redis_lacks_keys(const struct redisReply *reply)
 {
     return reply->type == REDIS_REPLY_ERROR && strncmp(reply->str, "NOPERM ", 7) == 0 &&
            strstr(reply->str, " to access ") != NULL;
@@ -96,7 +106,7 @@ enum usher_status usher__redis_ask(struct usher__redis *r, struct redisReply **r
         if ((*ret_reply)->type == REDIS_REPLY_ARRAY)
             return USHER_OK;
         (void)snprintf(message, 192, "%s", usher__redis_conn_explain(r->conn, *ret_reply));
-        if (lacks_keys(*ret_reply)) {
+        if (usher__redis_lacks_keys(*ret_reply)) {
             freeReplyObject(*ret_reply);
             return USHER_REFUSED;
         }
@@ -154,8 +164,11 @@ void usher__redis_dump_done(const struct usher__redis *r, struct usher__redis_du
 
 #define PAGE "1000"
 
-void usher__redis_head_ask(struct usher__redis *r, const struct usher__redis_dump *d)
+static enum usher_status read_header(struct usher__redis *r, struct usher__redis_dump *d,
+                                     char message[192])
 {
+    struct redisReply *reply;
+    enum usher_status status;
     char key[USHER__REDIS_KEY_MAX];
     size_t size = usher__redis_key(r, d->noun, d->name, "", key);
 
@@ -165,14 +178,7 @@ void usher__redis_head_ask(struct usher__redis *r, const struct usher__redis_dum
     usher__redis_conn_arg_str(r->conn, "head");
     usher__redis_conn_arg_str(r->conn, "settings");
     usher__redis_conn_arg_str(r->conn, "gaps");
-}
-
-enum usher_status usher__redis_head_take(struct usher__redis *r, struct usher__redis_dump *d,
-                                         char message[192])
-{
-    struct redisReply *reply;
-    enum usher_status status = usher__redis_ask(r, &reply, message);
-
+    status = usher__redis_ask(r, &reply, message);
     if (status != USHER_OK)
         return status;
     if (reply->elements != 3) {
@@ -181,13 +187,6 @@ enum usher_status usher__redis_head_take(struct usher__redis *r, struct usher__r
         return USHER_UNAVAILABLE;
     }
     return pages_add(r, &d->header, reply) ? USHER_OK : USHER_NOMEM;
-}
-
-static enum usher_status read_header(struct usher__redis *r, struct usher__redis_dump *d,
-                                     char message[192])
-{
-    usher__redis_head_ask(r, d);
-    return usher__redis_head_take(r, d, message);
 }
 
 bool usher__redis_head_missing(const struct usher__redis_dump *d)

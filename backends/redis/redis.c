@@ -81,6 +81,7 @@ static const struct usher_store_ops one_server = {
     .caps = USHER_CAP_DURABLE | USHER_CAP_SHARED | USHER_CAP_TWO | USHER_CAP_REPLICAS,
     .execute = usher__redis_execute,
     .scan = usher__redis_scan,
+    .list = usher__redis_list,
     .close = close_redis, /* only closes descriptors: no command is sent */
     .forget = close_redis,
     .repair = usher__redis_repair,
@@ -102,6 +103,7 @@ static const struct usher_store_ops cluster = {
         USHER_CAP_DURABLE | USHER_CAP_SHARED | USHER_CAP_TWO | USHER_CAP_LANES | USHER_CAP_REPLICAS,
     .execute = usher__redis_execute,
     .scan = usher__redis_scan,
+    .list = usher__redis_list,
     .close = close_redis,
     .forget = close_redis,
     .repair = usher__redis_repair,

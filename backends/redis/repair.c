@@ -413,6 +413,6 @@ enum usher_status usher__redis_repair(struct usher_store *s, enum usher_noun nou
 
     if (status == USHER_OK)
         status = repair(r, noun, scope, deadline_ms, fn, header, payload, message);
-    usher__redis_free(r);
+    usher__redis_own_close(r);
     return status;
 }

@@ -12,8 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Write the pattern prefix{*}:noun*, or for noun 0 prefix{*}:*.  The prefix is escaped. */
-static size_t pattern(const struct usher__redis *r, enum usher_noun noun, char *to, size_t size)
+size_t usher__redis_pattern(const struct usher__redis *r, char *to, size_t size)
 {
     size_t n = 0;
 
@@ -22,7 +21,15 @@ static size_t pattern(const struct usher__redis *r, enum usher_noun noun, char *
             to[n++] = '\\';
         to[n++] = *p;
     }
-    return n + (size_t)snprintf(to + n, size - n, "{*}:%s*",
+    return n + (size_t)snprintf(to + n, size - n, "{*}:");
+}
+
+/* Write the pattern prefix{*}:noun*, or for noun 0 prefix{*}:*. */
+static size_t pattern(const struct usher__redis *r, enum usher_noun noun, char *to, size_t size)
+{
+    size_t n = usher__redis_pattern(r, to, size);
+
+    return n + (size_t)snprintf(to + n, size - n, "%s*",
                                 (unsigned)noun != 0 ? usher_noun_word(noun) : "");
 }
 
@@ -190,8 +197,7 @@ enum usher_status usher__redis_show_records(const struct usher__redis_reading *f
 }
 
 static enum usher_status show_scope(struct usher__redis *r, const struct usher__redis_dump *d,
-                                    bool records, usher_scan_fn *fn, void *payload,
-                                    char message[192])
+                                    usher_scan_fn *fn, void *payload, char message[192])
 {
     struct usher_text head = usher__redis_text_of(d->header.page[0]->element[0]);
     struct usher__redis_reading from;
@@ -202,10 +208,6 @@ static enum usher_status show_scope(struct usher__redis *r, const struct usher__
         return status;
     ids.listed = from.listed;
     status = usher__redis_show_records(&from, fn, payload);
-    if (!records) {
-        usher__redis_records_done(r, &from.records);
-        return status;
-    }
     if (status == USHER_OK && usher__redis_is_marked(&head))
         status = wrong("a repair of it is under way, or was interrupted", fn, payload);
     while (from.records.odd-- > 0 && status == USHER_OK)
@@ -240,60 +242,84 @@ static void warn_of_large(struct usher__redis *r, const struct usher__redis_dump
 
 /* ---- over all masters --------------------------------------------------------------- */
 
-/* The connections of a scan to the nodes, and the parts that it could not read. */
-struct eyes {
-    struct usher__redis_store *store;
-    bool records; /* report records, too */
-    int64_t patience_ms, deadline_ms;
-    int64_t spare_ms; /* of a cluster: time for scopes that have moved or cannot be read */
-    struct usher__redis *r[USHER__REDIS_NODES_MAX];
-    bool blind[USHER__REDIS_NODES_MAX];
-    size_t n_blind, n_scopes; /* silent nodes; unread scopes of other nodes */
-    char why[192];            /* the reason of the first failure */
-    char *message;
-};
-
-static void not_seen(struct eyes *e, size_t *count)
+static void missed(struct usher__redis_walk *w, size_t *count)
 {
-    if (e->n_blind + e->n_scopes == 0)
-        (void)snprintf(e->why, sizeof e->why, "%s", e->message);
+    if (!usher__redis_walk_missed(w))
+        (void)snprintf(w->why, sizeof w->why, "%s", w->message);
     ++*count;
 }
 
-/* Return a connection to node @number.  UNAVAILABLE: the node does not answer, and is not tried
- * again. */
-static enum usher_status eye(struct eyes *e, unsigned number, struct usher__redis **ret)
+void usher__redis_walk_unread(struct usher__redis_walk *w)
 {
-    int64_t now_ms = usher__redis_clock_ms(), until_ms = e->deadline_ms;
+    missed(w, &w->n_scopes);
+}
+
+void usher__redis_walk_silent(struct usher__redis_walk *w, unsigned number)
+{
+    if (!w->silent[number])
+        missed(w, &w->n_silent);
+    w->silent[number] = true;
+}
+
+bool usher__redis_walk_missed(const struct usher__redis_walk *w)
+{
+    return w->n_silent + w->n_scopes > 0;
+}
+
+enum usher_status usher__redis_walk_node(struct usher__redis_walk *w, unsigned number,
+                                         struct usher__redis **ret)
+{
+    int64_t now_ms = usher__redis_clock_ms(), until_ms = w->deadline_ms;
     enum usher_status status;
 
-    *ret = e->r[number];
-    if (e->blind[number])
+    *ret = w->r[number];
+    if (w->silent[number])
         return USHER_UNAVAILABLE;
     /* the deadline may have been used up by waiting for other nodes */
-    if (until_ms < now_ms + e->patience_ms / 2)
-        until_ms = now_ms + e->patience_ms / 2;
+    if (until_ms < now_ms + w->patience_ms / 2)
+        until_ms = now_ms + w->patience_ms / 2;
     if (*ret == NULL)
-        status = usher__redis_own_open(e->store, e->store->node[number], until_ms, &e->r[number],
-                                       e->message);
+        status = usher__redis_own_open(w->store, w->store->node[number], until_ms, &w->r[number],
+                                       w->message);
     else
         status = usher__redis_handshake(*ret, until_ms);
-    *ret = e->r[number];
+    *ret = w->r[number];
     if (status == USHER_OK)
-        (*ret)->patience_ms = e->patience_ms;
-    if (status != USHER_UNAVAILABLE || e->store->map == NULL)
+        (*ret)->patience_ms = w->patience_ms;
+    if (status != USHER_UNAVAILABLE || w->store->map == NULL)
         return status;
-    if (*ret != NULL && e->message[0] == '\0')
-        (void)snprintf(e->message, 192, "%s", usher__redis_conn_message((*ret)->conn));
-    e->blind[number] = true;
-    not_seen(e, &e->n_blind);
+    if (*ret != NULL && w->message[0] == '\0')
+        (void)snprintf(w->message, 192, "%s", usher__redis_conn_message((*ret)->conn));
+    usher__redis_walk_silent(w, number);
     return status;
 }
 
-static void eyes_close(struct eyes *e)
+void usher__redis_walk_open(struct usher__redis_walk *w, struct usher__redis_store *s,
+                            int64_t deadline_ms, char message[192])
+{
+    memset(w, 0, sizeof *w);
+    w->store = s;
+    w->deadline_ms = deadline_ms;
+    w->patience_ms = w->spare_ms = deadline_ms - usher__redis_clock_ms();
+    w->message = message;
+}
+
+enum usher_status usher__redis_walk_end(const struct usher__redis_walk *w, bool one)
+{
+    if (!usher__redis_walk_missed(w))
+        return USHER_OK;
+    if (one && w->n_silent == 0)
+        (void)snprintf(w->message, 192, "%s", w->why);
+    else
+        (void)snprintf(w->message, 192, "incomplete (not read: %zu nodes, %zu scopes): %.100s",
+                       w->n_silent, w->n_scopes, w->why);
+    return USHER_UNAVAILABLE;
+}
+
+void usher__redis_walk_close(struct usher__redis_walk *w)
 {
     for (unsigned i = 0; i < USHER__REDIS_NODES_MAX; i++)
-        usher__redis_free(e->r[i]);
+        usher__redis_own_close(w->r[i]);
 }
 
 /* All scopes share one time for retries.  When it is used up, each scope still has this time: a
@@ -301,63 +327,59 @@ static void eyes_close(struct eyes *e)
  * ones. */
 #define AT_LEAST_MS 20
 
-/* Read a scope at its current node.  UNAVAILABLE in a cluster, and where the user lacks the right:
- * it could not be read, and was counted. */
-static enum usher_status read_scope(struct eyes *e, struct usher__redis_dump *d,
-                                    struct usher__redis **ret)
+enum usher_status usher__redis_walk_read(struct usher__redis_walk *w, struct usher__redis_dump *d,
+                                         bool records, struct usher__redis **ret)
 {
-    bool one = e->store->map == NULL;
+    bool one = w->store->map == NULL;
     int64_t begin_ms = usher__redis_clock_ms();
-    int64_t until_ms = begin_ms + (one                         ? e->patience_ms
-                                   : e->spare_ms > AT_LEAST_MS ? e->spare_ms
+    int64_t until_ms = begin_ms + (one                         ? w->patience_ms
+                                   : w->spare_ms > AT_LEAST_MS ? w->spare_ms
                                                                : AT_LEAST_MS);
 
     for (unsigned tries = 0;; tries++) {
-        unsigned number = usher__redis_number_of(e->store, d->name);
-        bool blind = e->blind[number];
-        enum usher_status status = eye(e, number, ret);
+        unsigned number = usher__redis_number_of(w->store, d->name);
+        bool blind = w->silent[number];
+        enum usher_status status = usher__redis_walk_node(w, number, ret);
 
         if (status == USHER_UNAVAILABLE)
             return blind && !one ? USHER_UNAVAILABLE : status;
         if (status != USHER_OK)
             return status;
-        status = e->records ? usher__redis_read_scope(*ret, d, until_ms, e->message)
-                            : usher__redis_read_head(*ret, d, e->message);
+        status = records ? usher__redis_read_scope(*ret, d, until_ms, w->message)
+                         : usher__redis_read_head(*ret, d, w->message);
         if (tries > 0)
-            e->spare_ms -= usher__redis_clock_ms() - begin_ms;
+            w->spare_ms -= usher__redis_clock_ms() - begin_ms;
         if (status == USHER_REFUSED) {
-            not_seen(e, &e->n_scopes);
+            usher__redis_walk_unread(w);
             return USHER_UNAVAILABLE;
         }
         if (one || status != USHER_UNAVAILABLE)
             return status;
         begin_ms = usher__redis_clock_ms();
         usher__redis_dump_done(*ret, d);
-        usher__redis_refresh(&e->store->base, until_ms);
+        usher__redis_refresh(&w->store->base, until_ms);
         if (!usher__redis_pause(*ret, tries, until_ms)) {
-            not_seen(e, &e->n_scopes);
+            usher__redis_walk_unread(w);
             return status;
         }
     }
 }
 
-static enum usher_status scan_scope(struct eyes *e, enum usher_noun noun,
+static enum usher_status scan_scope(struct usher__redis_walk *w, enum usher_noun noun,
                                     const struct usher_text *name, bool one_of_all,
                                     usher_scan_fn *fn, void *payload)
 {
     struct usher__redis_dump d = { .noun = noun, .name = name };
     struct usher__redis *r = NULL;
-    enum usher_status status = read_scope(e, &d, &r);
+    enum usher_status status = usher__redis_walk_read(w, &d, true, &r);
 
-    if (status == USHER_OK && one_of_all && e->records && e->store->map != NULL)
+    if (status == USHER_OK && one_of_all && w->store->map != NULL)
         warn_of_large(r, &d);
     if (status == USHER_OK)
-        status = show_scope(r, &d, e->records, fn, payload, e->message);
-    else if (status == USHER_MISSING && !e->records)
-        status = USHER_OK;
+        status = show_scope(r, &d, fn, payload, w->message);
     else if (status == USHER_MISSING) /* erased since, or never complete, or with a missing key */
-        status = usher__redis_show_rest(r, &d, fn, payload, e->message);
-    else if (status == USHER_UNAVAILABLE && e->n_blind + e->n_scopes > 0)
+        status = usher__redis_show_rest(r, &d, fn, payload, w->message);
+    else if (status == USHER_UNAVAILABLE && usher__redis_walk_missed(w))
         status = USHER_OK; /* continue with the others */
     if (r != NULL)
         usher__redis_dump_done(r, &d);
@@ -366,24 +388,21 @@ static enum usher_status scan_scope(struct eyes *e, enum usher_noun noun,
 
 /* Read the names of all scopes of @noun, or (0) of each noun.  Each master of a cluster is queried
  * twice: a scope that moves to a master that was already queried is found the second time. */
-static enum usher_status find_all(struct eyes *e, enum usher_noun noun,
+static enum usher_status find_all(struct usher__redis_walk *w, enum usher_noun noun,
                                   struct usher__redis_names names[USHER__REDIS_NOUNS])
 {
     unsigned number[USHER__REDIS_NODES_MAX];
-    size_t n = usher__redis_masters(e->store, number);
+    size_t n = usher__redis_masters(w->store, number);
     enum usher_status status = USHER_OK;
 
     for (size_t i = 0; i < (n > 1 ? 2 * n : n) && status == USHER_OK; i++) {
         struct usher__redis *r;
 
-        status = eye(e, number[i % n], &r);
+        status = usher__redis_walk_node(w, number[i % n], &r);
         if (status == USHER_OK)
-            status = find_scopes(r, noun, names, e->message);
-        if (status == USHER_UNAVAILABLE && e->store->map != NULL) {
-            if (!e->blind[number[i % n]]) {
-                e->blind[number[i % n]] = true;
-                not_seen(e, &e->n_blind);
-            }
+            status = find_scopes(r, noun, names, w->message);
+        if (status == USHER_UNAVAILABLE && w->store->map != NULL) {
+            usher__redis_walk_silent(w, number[i % n]);
             status = USHER_OK;
         }
     }
@@ -407,148 +426,55 @@ static void sort_names(const struct usher_allocator *alloc, struct usher__redis_
     names->n = n;
 }
 
-/* Headers in one request. */
-#define HEADS 64
-
-struct head {
-    struct usher__redis_dump d;
-    unsigned node;
-    bool asked, refused;
-    struct usher__redis *r; /* the connection by which it was read, or NULL */
-};
-
-/* Read those of the @n headers that are at node @number, with one write.  read_scope() reads the
- * headers that this does not return. */
-static enum usher_status read_heads(struct eyes *e, unsigned number, struct head *heads, size_t n)
-{
-    struct usher__redis *r;
-    enum usher_status status = e->blind[number] ? USHER_UNAVAILABLE : eye(e, number, &r);
-
-    for (size_t i = 0; i < n; i++)
-        heads[i].asked = heads[i].asked || heads[i].node == number;
-    if (status != USHER_OK)
-        return status;
-    for (size_t i = 0; i < n; i++)
-        if (heads[i].node == number)
-            usher__redis_head_ask(r, &heads[i].d);
-    for (size_t i = 0; i < n && status == USHER_OK; i++) {
-        if (heads[i].node != number)
-            continue;
-        status = usher__redis_head_take(r, &heads[i].d, e->message);
-        if (status == USHER_OK)
-            heads[i].r = r;
-        if (status == USHER_REFUSED) {
-            not_seen(e, &e->n_scopes);
-            heads[i].refused = true;
-            status = USHER_OK;
-        }
-    }
-    if (status != USHER_OK) /* replies are outstanding */
-        usher__redis_conn_discard(r->conn);
-    return status;
-}
-
-/* Report the headers of @n scopes of @noun. */
-static enum usher_status scan_heads(struct eyes *e, enum usher_noun noun,
-                                    const struct usher_text *names, size_t n, usher_scan_fn *fn,
-                                    void *payload)
-{
-    struct head heads[HEADS];
-    enum usher_status status = USHER_OK;
-
-    memset(heads, 0, sizeof heads);
-    for (size_t i = 0; i < n; i++) {
-        heads[i].d.noun = noun;
-        heads[i].d.name = &names[i];
-        heads[i].node = usher__redis_number_of(e->store, &names[i]);
-    }
-    for (size_t i = 0; i < n && status != USHER_NOMEM; i++)
-        if (!heads[i].asked)
-            status = read_heads(e, heads[i].node, heads, n);
-    status = status == USHER_NOMEM ? status : USHER_OK;
-    for (size_t i = 0; i < n; i++) {
-        struct head *h = &heads[i];
-
-        if (h->refused)
-            continue;
-        if (status == USHER_OK && h->r == NULL)
-            status = scan_scope(e, noun, h->d.name, true, fn, payload);
-        else if (status == USHER_OK && !usher__redis_head_missing(&h->d))
-            status = show_scope(h->r, &h->d, false, fn, payload, e->message);
-        if (h->r != NULL)
-            usher__redis_dump_done(h->r, &h->d);
-    }
-    return status;
-}
-
-static enum usher_status scan_noun(struct eyes *e, enum usher_noun noun,
+static enum usher_status scan_noun(struct usher__redis_walk *w, enum usher_noun noun,
                                    const struct usher__redis_names *names, usher_scan_fn *fn,
                                    void *payload)
 {
     enum usher_status status = USHER_OK;
 
-    for (size_t i = 0; i < names->n && status == USHER_OK;) {
-        size_t n = names->n - i < HEADS ? names->n - i : HEADS;
-
-        if (e->records)
-            n = 1;
-        status = e->records ? scan_scope(e, noun, &names->text[i], true, fn, payload)
-                            : scan_heads(e, noun, &names->text[i], n, fn, payload);
-        i += n;
-    }
+    for (size_t i = 0; i < names->n && status == USHER_OK; i++)
+        status = scan_scope(w, noun, &names->text[i], true, fn, payload);
     return status;
 }
 
-static enum usher_status scan_all(struct eyes *e, enum usher_noun noun, usher_scan_fn *fn,
-                                  void *payload)
+static enum usher_status scan_all(struct usher__redis_walk *w, enum usher_noun noun,
+                                  usher_scan_fn *fn, void *payload)
 {
     struct usher__redis_names names[USHER__REDIS_NOUNS];
     enum usher_status status;
 
     memset(names, 0, sizeof names);
-    status = find_all(e, noun, names);
+    status = find_all(w, noun, names);
     for (unsigned n = 1; n < USHER__REDIS_NOUNS; n++) {
-        sort_names(e->store->alloc, &names[n]);
+        sort_names(w->store->alloc, &names[n]);
         if (status == USHER_OK)
-            status = scan_noun(e, (enum usher_noun)n, &names[n], fn, payload);
-        usher__redis_names_done(e->store->alloc, &names[n]);
+            status = scan_noun(w, (enum usher_noun)n, &names[n], fn, payload);
+        usher__redis_names_done(w->store->alloc, &names[n]);
     }
     return status;
 }
 
 enum usher_status usher__redis_scan(struct usher_store *store, enum usher_noun noun,
-                                    const struct usher_text *scope, bool records,
-                                    int64_t deadline_ms, usher_scan_fn *fn, void *payload,
-                                    char message[192])
+                                    const struct usher_text *scope, int64_t deadline_ms,
+                                    usher_scan_fn *fn, void *payload, char message[192])
 {
     struct usher__redis_store *s = (struct usher__redis_store *)store;
-    struct eyes *e = usher__redis_resize(s->alloc, NULL, 0, sizeof *e);
+    struct usher__redis_walk *w = usher__redis_resize(s->alloc, NULL, 0, sizeof *w);
     enum usher_status status = USHER_OK;
 
-    if (e == NULL)
+    if (w == NULL)
         return USHER_NOMEM;
-    memset(e, 0, sizeof *e);
-    e->store = s;
-    e->records = records;
-    e->deadline_ms = deadline_ms;
-    e->patience_ms = e->spare_ms = deadline_ms - usher__redis_clock_ms();
-    e->message = message;
+    usher__redis_walk_open(w, s, deadline_ms, message);
     if (s->map != NULL)
         usher__redis_refresh(store, deadline_ms);
     if (scope == NULL)
-        status = scan_all(e, noun, fn, payload);
+        status = scan_all(w, noun, fn, payload);
     for (unsigned n = 1; n < USHER__REDIS_NOUNS && scope != NULL && status == USHER_OK; n++)
         if ((unsigned)noun == 0 ? is_noun(n) : n == (unsigned)noun)
-            status = scan_scope(e, (enum usher_noun)n, scope, false, fn, payload);
-    if (status == USHER_OK && e->n_blind + e->n_scopes > 0) {
-        if (scope != NULL && e->n_blind == 0)
-            (void)snprintf(message, 192, "%s", e->why);
-        else
-            (void)snprintf(message, 192, "incomplete (not read: %zu nodes, %zu scopes): %.100s",
-                           e->n_blind, e->n_scopes, e->why);
-        status = USHER_UNAVAILABLE;
-    }
-    eyes_close(e);
-    (void)usher__redis_resize(s->alloc, e, sizeof *e, 0);
+            status = scan_scope(w, (enum usher_noun)n, scope, false, fn, payload);
+    if (status == USHER_OK)
+        status = usher__redis_walk_end(w, scope != NULL);
+    usher__redis_walk_close(w);
+    (void)usher__redis_resize(s->alloc, w, sizeof *w, 0);
     return status;
 }

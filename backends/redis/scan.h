@@ -79,20 +79,22 @@ struct usher__redis_dump {
 
 void usher__redis_dump_done(const struct usher__redis *r, struct usher__redis_dump *d);
 
-/* Open a connection for this scan, so that other threads can continue to execute commands. */
+/* Return whether @reply refuses a command because the user lacks the right to its keys. */
+bool usher__redis_lacks_keys(const struct redisReply *reply);
+
+/* Take a connection for this scan, so that other threads can continue to execute commands.  The
+ * server is queried for its role first, which also shows whether an idle connection still works.
+ * After a failure, too, *@ret must be given back. */
 enum usher_status usher__redis_own_open(struct usher__redis_store *s,
                                         struct usher__redis_node *node, int64_t deadline_ms,
                                         struct usher__redis **ret, char message[192]);
+/* Give it back; @own may be NULL.  A connection with outstanding replies is closed. */
+void usher__redis_own_close(struct usher__redis *own);
 
 /* Read a scope consistently.  Read it again while other clients write and there is time.  REFUSED:
  * the user lacks the right to its keys. */
 enum usher_status usher__redis_read_scope(struct usher__redis *r, struct usher__redis_dump *d,
                                           int64_t deadline_ms, char message[192]);
-/* Request the header of @d, and read the answer.  Several can be requested first and read then, in
- * the same order. */
-void usher__redis_head_ask(struct usher__redis *r, const struct usher__redis_dump *d);
-enum usher_status usher__redis_head_take(struct usher__redis *r, struct usher__redis_dump *d,
-                                         char message[192]);
 /* Return whether the header that was taken is missing. */
 bool usher__redis_head_missing(const struct usher__redis_dump *d);
 /* Read only the header.  MISSING: there is none.  REFUSED: as above. */
@@ -128,6 +130,42 @@ enum usher_status usher__redis_reading_make(struct usher__redis *r,
                                             struct usher__redis_reading *to, char message[192]);
 
 /* ---- scan.c ---- */
+
+/* Write the pattern of the keys of all scopes up to the noun, prefix{*}: with the prefix escaped.
+ * Return its size. */
+size_t usher__redis_pattern(const struct usher__redis *r, char *to, size_t size);
+
+/* The connections of a scan or list to the nodes, and the parts that it could not read. */
+struct usher__redis_walk {
+    struct usher__redis_store *store;
+    int64_t patience_ms, deadline_ms;
+    int64_t spare_ms; /* of a cluster: time for scopes that have moved or cannot be read */
+    struct usher__redis *r[USHER__REDIS_NODES_MAX];
+    bool silent[USHER__REDIS_NODES_MAX];
+    size_t n_silent, n_scopes; /* silent nodes; unread scopes of other nodes */
+    char why[192];             /* the reason of the first failure */
+    char *message;
+};
+
+void usher__redis_walk_open(struct usher__redis_walk *w, struct usher__redis_store *s,
+                            int64_t deadline_ms, char message[192]);
+/* Give the connections back. */
+void usher__redis_walk_close(struct usher__redis_walk *w);
+/* Return a connection to node @number.  UNAVAILABLE: the node does not answer, and in a cluster is
+ * not tried again. */
+enum usher_status usher__redis_walk_node(struct usher__redis_walk *w, unsigned number,
+                                         struct usher__redis **ret);
+/* Read a scope at its current node, or without @records its header.  UNAVAILABLE in a cluster, and
+ * where the user lacks the right: it could not be read, and was counted. */
+enum usher_status usher__redis_walk_read(struct usher__redis_walk *w, struct usher__redis_dump *d,
+                                         bool records, struct usher__redis **ret);
+/* Count a scope, or a node, that was not read; the message has the reason. */
+void usher__redis_walk_unread(struct usher__redis_walk *w);
+void usher__redis_walk_silent(struct usher__redis_walk *w, unsigned number);
+/* Return whether any was counted. */
+bool usher__redis_walk_missed(const struct usher__redis_walk *w);
+/* Return OK, or UNAVAILABLE with a message if any was counted.  @one: of one scope only. */
+enum usher_status usher__redis_walk_end(const struct usher__redis_walk *w, bool one);
 
 enum usher_status usher__redis_show_records(const struct usher__redis_reading *from,
                                             usher_scan_fn *fn, void *payload);

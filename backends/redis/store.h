@@ -290,9 +290,11 @@ enum usher_status usher__redis_handshake(struct usher__redis *r, int64_t deadlin
 /* Pause before the next try, longer each time.  Return false if the deadline is near. */
 bool usher__redis_pause(struct usher__redis *r, unsigned tries, int64_t deadline_ms);
 
-/* scan.c, repair.c */
+/* scan.c, list.c, repair.c */
 enum usher_status usher__redis_scan(struct usher_store *s, enum usher_noun noun,
-                                    const struct usher_text *scope, bool records,
+                                    const struct usher_text *scope, int64_t deadline_ms,
+                                    usher_scan_fn *fn, void *payload, char message[192]);
+enum usher_status usher__redis_list(struct usher_store *s, struct usher_page *page,
                                     int64_t deadline_ms, usher_scan_fn *fn, void *payload,
                                     char message[192]);
 enum usher_status usher__redis_repair(struct usher_store *s, enum usher_noun noun,

@@ -295,8 +295,10 @@ enum usher_status usher__records_append(struct usher_txn *t, const struct usher_
  * failure, which has no other place.
  */
 enum usher_status usher__records_scan(struct usher_record_store *store, enum usher_noun noun,
-                                      const struct usher_text *only, bool records,
-                                      int64_t deadline_ms, usher_scan_fn *fn, void *payload,
-                                      char message[192]);
+                                      const struct usher_text *only, int64_t deadline_ms,
+                                      usher_scan_fn *fn, void *payload, char message[192]);
+enum usher_status usher__records_list(struct usher_record_store *store, unsigned nouns,
+                                      const struct usher_scope *after, int64_t deadline_ms,
+                                      usher_scan_fn *fn, void *payload, char message[192]);
 
 #endif

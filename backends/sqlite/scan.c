@@ -10,7 +10,6 @@ struct scanner {
     struct connection *c;
     usher_scan_fn *fn;
     void *payload;
-    bool records;   /* are to be shown, too */
     int64_t ranked; /* entries of the last scope that the rank pages should have counted */
 };
 
@@ -206,9 +205,8 @@ static enum usher_status scan_scope(struct scanner *sc, sqlite3_stmt *st,
         return USHER_OK;
     if (status == USHER_OK)
         status = sc->fn(sc->payload, &item);
-    if (status != USHER_OK || !sc->records)
-        return status;
-    status = scan_records(sc, &s);
+    if (status == USHER_OK)
+        status = scan_records(sc, &s);
     sc->ranked = 0;
     for (unsigned i = 0; i < 2 * USHER_SLOTS && status == USHER_OK; i++)
         status =
@@ -252,13 +250,12 @@ static enum usher_status scan_all(struct scanner *sc, enum usher_noun noun,
  * failure, which has no other place.
  */
 enum usher_status usher__records_scan(struct usher_record_store *store, enum usher_noun noun,
-                                      const struct usher_text *only, bool records,
-                                      int64_t deadline_ms, usher_scan_fn *fn, void *payload,
-                                      char message[192])
+                                      const struct usher_text *only, int64_t deadline_ms,
+                                      usher_scan_fn *fn, void *payload, char message[192])
 {
     struct sqlite *s = (struct sqlite *)store;
     struct connection c;
-    struct scanner sc = { &c, fn, payload, records, 0 };
+    struct scanner sc = { &c, fn, payload, 0 };
     enum usher_status status;
 
     memset(&c, 0, sizeof c);
@@ -266,6 +263,60 @@ enum usher_status usher__records_scan(struct usher_record_store *store, enum ush
     status = usher__sqlite_file_again(&s->place, &c.deadline_ms, &c.db, c.message);
     if (status == USHER_OK)
         status = scan_all(&sc, noun, only);
+    usher__records_connection_close(&c);
+    if (status != USHER_OK)
+        usher__sqlite_say(message, "%s", c.message);
+    return status;
+}
+
+/* List the scopes of @noun whose names are after @after (size 0: all). */
+static enum usher_status list_noun(const struct scanner *sc, unsigned noun,
+                                   const struct usher_text *after)
+{
+    struct usher_scope s;
+    struct usher_item item = { .kind = USHER_ITEM_SCOPE, .scope = &s };
+    struct position at = { .size = 0 };
+    sqlite3_stmt *st = NULL;
+    enum usher_status status = usher__records_get(sc->c, ST_SCOPE_AFTER, &st);
+    int rc = SQLITE_DONE;
+
+    if (status != USHER_OK)
+        return status;
+    bind_int(st, 1, (int64_t)noun);
+    usher__records_bind_text(st, 2, after);
+    while (status == USHER_OK && (rc = sqlite3_step(st)) == SQLITE_ROW) {
+        status = usher__records_read_scope(sc->c, st, true, &s);
+        if (status == USHER_OK && !ascends(&at, s.noun, &s.name, 0, 0))
+            status = usher__records_corrupt(sc->c, "scopes out of order");
+        if (status == USHER_OK)
+            status = sc->fn(sc->payload, &item);
+    }
+    if (status == USHER_OK && rc != SQLITE_DONE)
+        status = usher__records_failed(sc->c, rc);
+    (void)sqlite3_reset(st);
+    return status;
+}
+
+enum usher_status usher__records_list(struct usher_record_store *store, unsigned nouns,
+                                      const struct usher_scope *after, int64_t deadline_ms,
+                                      usher_scan_fn *fn, void *payload, char message[192])
+{
+    struct sqlite *s = (struct sqlite *)store;
+    struct connection c;
+    const struct scanner sc = { &c, fn, payload, 0 };
+    const struct usher_text first = { "", 0 };
+    enum usher_status status;
+
+    memset(&c, 0, sizeof c);
+    c.deadline_ms = deadline_ms;
+    status = usher__sqlite_file_again(&s->place, &c.deadline_ms, &c.db, c.message);
+    if (status == USHER_OK)
+        status = usher__records_run_plain(&c, ST_BEGIN_READ);
+    for (unsigned noun = after != NULL ? after->noun : 1; nouns >> noun != 0 && status == USHER_OK;
+         noun++)
+        if ((nouns >> noun & 1u) != 0)
+            status =
+                list_noun(&sc, noun, after != NULL && after->noun == noun ? &after->name : &first);
     usher__records_connection_close(&c);
     if (status != USHER_OK)
         usher__sqlite_say(message, "%s", c.message);

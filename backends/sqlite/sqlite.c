@@ -260,6 +260,7 @@ static const struct usher_record_store_ops ops = {
     .next = usher__records_next,
     .write = usher__records_write_change,
     .scan = usher__records_scan,
+    .list = usher__records_list,
     .message = message_of,
     .close = close_store,
     .forget = forget_store,

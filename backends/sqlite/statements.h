@@ -84,6 +84,9 @@
     X(SCOPE_EACH,                                                                              \
       "SELECT " SCOPE_COLUMNS " FROM scope INDEXED BY scope_name"                              \
       " WHERE noun BETWEEN ?1 AND ?2 ORDER BY noun, name", "scope_name")                       \
+    X(SCOPE_AFTER,                                                                             \
+      "SELECT " SCOPE_COLUMNS " FROM scope INDEXED BY scope_name"                              \
+      " WHERE noun = ?1 AND name > ?2 ORDER BY name", "scope_name")                            \
                                                                                                \
     X(FIND,                                                                                    \
       "SELECT " RECORD_COLUMNS " FROM record INDEXED BY record_id"                             \

@@ -53,6 +53,7 @@ extern "C" {
 
 #define USHER_NONE INT64_MIN                      /* a number that is none or unknown */
 #define USHER_NAME_MAX 255                        /* bytes of a name, without the closing NUL */
+#define USHER_CURSOR_MAX (USHER_NAME_MAX + 16)    /* bytes of a cursor of usher_scopes() */
 #define USHER_VALUE_MAX 65536                     /* bytes of a value */
 #define USHER_FIELDS_MAX 32                       /* fields in one text of a command */
 #define USHER_NUMBER_GROUPS_MAX 16                /* groups in one `group=` list of a call */
@@ -525,7 +526,7 @@ struct usher_list_options {
     int64_t now_ms;       /* rooms: time of the command; 0 = the engine's clock */
     int64_t max;          /* all but nodes: maximum rows, 1 to USHER_LIST_MAX, 0 =
                            * USHER_LIST_DEFAULT; in a journal any number, 0 = all */
-    const char *after;    /* scopes, room list: continue after this one, where a page ended */
+    const char *after;    /* scopes: next of the page before; room list: its last room */
     int64_t created_ms;   /* room list: with after: when that room was opened; 0 = look it up */
     enum usher_noun noun; /* scopes: only of this noun */
     int64_t every_ms;     /* room patrol: from one patrol of a room to the next; 0 = a minute */
@@ -544,22 +545,34 @@ struct usher_list_options {
 typedef void usher_scope_fn(void *payload, const struct usher_scope_info *info);
 
 /**
- * List the scopes: call @fn for each, by noun, then in byte order of names.  *@ret_more (may be
- * NULL) is whether there are more: continue with opt->after = "NOUN/NAME" of the last one.
+ * List a page of the scopes: call @fn for each.  @ret_next (may be NULL) is where the next page
+ * begins: give it as opt->after; "" = this is the last page.
+ *
+ * In memory and in SQLite the scopes come by noun, then in byte order of names.  A cursor is
+ * "NOUN/NAME" there, and the page begins after that name, whether it exists or not.
+ *
+ * On Redis they come in no order, and a cursor is an opaque text for that store.  A scope that
+ * exists during all pages is listed; it may be listed twice, and a page may have fewer than
+ * opt->max scopes, or none, although there is a next one.  In a cluster all masters are walked a
+ * second time if the owners of slots changed, or if a slot was moving.  A scope that moves again in
+ * the second walk can be missed, and one that moves without such a trace.
  *
  * Dropped and deleted scopes are not listed.  Changes nothing.  @fn must not use @e.  @opt may be
  * NULL.  Options: opt->timeout_ms, opt->noun, opt->after, opt->max.
  *
  * USHER_OK
  * USHER_UNAVAILABLE  also if a node of a cluster does not answer, or the user has no right to some
- *                    scopes on Redis: @fn got the others, and usher_message() names what is missing
+ *                    scopes on Redis: @fn got the others, usher_message() names what is missing,
+ * and
+ *                    @ret_next continues after it; "" if nothing was listed
  * USHER_INVALID, USHER_NOMEM
  *
- * Cost: O(scopes of the store) for each page; on Redis O(keys of the server).
+ * Cost: O(scopes of the page); on Redis O(keys that the page walks), and the scopes of a page are
+ * read in one round trip for each node.
  */
 USHER_API enum usher_status usher_scopes(struct usher_engine *e,
                                          const struct usher_list_options *opt, usher_scope_fn *fn,
-                                         void *payload, bool *ret_more);
+                                         void *payload, char ret_next[USHER_CURSOR_MAX + 1]);
 
 /**
  * For operators: erase @scope of @noun with everything in it.

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <histedit.h>
 #include <sys/ioctl.h>
@@ -137,9 +138,17 @@ static void guess_name(struct guess *g, const struct usher_text *name)
         guess_try(g, kept, " ");
 }
 
+/* Add a scope of a page.  A page can have one a second time. */
 static void scope_seen(void *payload, const struct usher_scope_info *info)
 {
-    guess_name(payload, &info->name);
+    struct guess *g = payload;
+    bool known = info->name.size == g->size && memcmp(info->name.data, g->begin, g->size) == 0;
+
+    for (unsigned i = 0; i < g->n && i < GUESSES && !known; i++)
+        known = strlen(g->all[i].word) == info->name.size &&
+                memcmp(g->all[i].word, info->name.data, info->name.size) == 0;
+    if (!known)
+        guess_name(g, &info->name);
 }
 
 /* Return whether @noun has the scope @name.  Its statistics are read, which is cheap. */
@@ -159,25 +168,48 @@ static bool is_scope(const struct cli *cli, const struct usher__noun *noun,
     return is;
 }
 
+#define WALK_MS 300 /* of pages in no order */
+
+static int64_t clock_ms(void)
+{
+    struct timespec ts;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &ts);
+    return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+}
+
 /* The names of the scopes of @noun, from the store.  A page begins after the name that is typed,
- * which may be a scope itself. */
+ * which may be a scope itself.  A store without an order refuses that (INVALID), and its pages are
+ * walked from the beginning. */
 static void guess_scope(struct guess *g, const struct usher__noun *noun)
 {
     struct usher_text typed = { g->begin, g->size };
     struct usher_list_options opt = USHER_LIST_OPTIONS_INIT;
-    char after[NAME_SIZE + 16];
+    char next[USHER_CURSOR_MAX + 1] = "";
+    int64_t until_ms = clock_ms() + WALK_MS;
+    enum usher_status status;
+    bool walks = g->size == 0;
 
     if (g->cli->engine == NULL || g->size >= NAME_SIZE)
         return;
-    (void)snprintf(after, sizeof after, "%s/%.*s", noun->word, (int)g->size, g->begin);
     if (g->size > 0 && usher__scope_fault(g->begin, g->size) == NULL &&
         is_scope(g->cli, noun, &typed))
         guess_name(g, &typed);
     opt.noun = (enum usher_noun)noun->noun;
-    opt.after = g->size > 0 ? after : NULL;
     opt.max = USHER_LIST_MAX;
-    if (usher_scopes(g->cli->engine, &opt, scope_seen, g, &g->more) != USHER_OK)
-        g->more = true; /* a server did not answer */
+    if (!walks)
+        (void)snprintf(next, sizeof next, "%s/%.*s", noun->word, (int)g->size, g->begin);
+    do {
+        opt.after = next[0] != '\0' ? next : NULL;
+        status = usher_scopes(g->cli->engine, &opt, scope_seen, g, next);
+        if (status == USHER_INVALID && !walks) {
+            next[0] = '\0';
+            opt.after = NULL;
+            walks = true;
+            status = usher_scopes(g->cli->engine, &opt, scope_seen, g, next);
+        }
+    } while (status == USHER_OK && walks && next[0] != '\0' && clock_ms() < until_ms);
+    g->more = status != USHER_OK || next[0] != '\0'; /* or a server did not answer */
 }
 
 /* NOUN/NAME */

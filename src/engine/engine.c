@@ -221,7 +221,8 @@ enum usher_status usher_open_store(struct usher_store *store, const struct usher
     usher__message_clear();
     if (ret_engine == NULL || store == NULL || store->ops == NULL ||
         store->ops->size < sizeof *store->ops || store->ops->name == NULL ||
-        store->ops->execute == NULL || store->ops->scan == NULL || store->ops->close == NULL ||
+        store->ops->execute == NULL || store->ops->scan == NULL || store->ops->list == NULL ||
+        store->ops->close == NULL ||
         ((store->ops->caps & USHER_CAP_LANES) != 0 &&
          (store->ops->route == NULL || store->ops->refresh == NULL || store->ops->lanes == 0 ||
           store->ops->lanes > UINT16_MAX))) {

@@ -114,9 +114,6 @@ void usher__engine_tell(struct usher_engine *e, const struct usher_operation *co
 /* The first noun of the commands that executes them itself; NULL: none does. */
 const struct usher__hooks *usher__engine_executes(const struct usher_operation *commands, size_t n);
 
-/* Does usher_scopes() list @s, and usher_check() count it?  Not an index of the engine's own. */
-bool usher__scope_listed(const struct usher_scope *s);
-
 /* CLOCK_MONOTONIC: for deadlines. */
 int64_t usher__monotonic_ms(void);
 int64_t usher__monotonic_ns(void);

@@ -19,6 +19,7 @@
 #include "core/text.h"
 #include "core/verbs.h"
 #include "engine/clock.h"
+#include "engine/scopes.h"
 #include "change/validate.h"
 #include "change/memory.h"
 #include "engine/store_info.h"
@@ -470,14 +471,64 @@ static enum usher_status show(void *payload, const struct usher_item *item)
 }
 
 static enum usher_status scan(struct usher_store *s, enum usher_noun noun,
-                              const struct usher_text *scope, bool records, int64_t deadline_ms,
+                              const struct usher_text *scope, int64_t deadline_ms,
                               usher_scan_fn *fn, void *payload, char message[192])
 {
     struct local *l = (struct local *)s;
     struct there there = { fn, payload, false };
 
-    return l->records->ops->scan(l->records, noun, scope, records, deadline_ms, show, &there,
-                                 message);
+    return l->records->ops->scan(l->records, noun, scope, deadline_ms, show, &there, message);
+}
+
+/* The receiver of the scopes of a list. */
+struct listed {
+    struct usher_page *page;
+    usher_scan_fn *fn;
+    void *payload;
+    size_t n; /* scopes of the page so far */
+    char last[USHER_CURSOR_MAX + 1];
+};
+
+/* Pass a scope on, unless usher_scopes() does not list it.  The one after a full page ends the
+ * list. */
+static enum usher_status list_one(void *payload, const struct usher_item *item)
+{
+    struct listed *l = payload;
+    const struct usher_scope *s = item->scope;
+
+    if (usher__scope_dropped(s) || !usher__scope_listed(s))
+        return USHER_OK;
+    if (l->n++ == l->page->max) {
+        memcpy(l->page->next, l->last, sizeof l->last);
+        return USHER_FULL;
+    }
+    (void)snprintf(l->last, sizeof l->last, "%s/%.*s", usher_noun_word((enum usher_noun)s->noun),
+                   (int)s->name.size, s->name.data);
+    return l->fn(l->payload, item);
+}
+
+static enum usher_status list(struct usher_store *s, struct usher_page *page, int64_t deadline_ms,
+                              usher_scan_fn *fn, void *payload, char message[192])
+{
+    struct local *l = (struct local *)s;
+    struct listed listed = { .page = page, .fn = fn, .payload = payload };
+    struct usher_scope after = { .noun = 0 };
+    enum usher_status status;
+    const char *fault = NULL;
+    unsigned noun = 0;
+
+    page->next[0] = '\0';
+    if (page->after.size != 0) {
+        fault = usher__place_fault(&page->after, &noun, &after.name);
+        after.noun = (uint8_t)noun;
+    }
+    if (fault != NULL) {
+        (void)snprintf(message, 192, "after %s", fault);
+        return USHER_INVALID;
+    }
+    status = l->records->ops->list(l->records, page->nouns, noun != 0 ? &after : NULL, deadline_ms,
+                                   list_one, &listed, message);
+    return status == USHER_FULL ? USHER_OK : status;
 }
 
 static enum usher_status nodes(struct usher_store *s, int64_t deadline_ms, usher_node_fn *fn,
@@ -553,7 +604,7 @@ enum usher_status usher_local_store(struct usher_record_store *records,
     if (ops->size < sizeof *ops || ops->name == NULL || ops->begin == NULL || ops->commit == NULL ||
         ops->rollback == NULL || ops->scope == NULL || ops->find == NULL || ops->walk == NULL ||
         ops->rank == NULL || ops->next == NULL || ops->write == NULL || ops->scan == NULL ||
-        ops->message == NULL || ops->close == NULL ||
+        ops->list == NULL || ops->message == NULL || ops->close == NULL ||
         (ops->append == NULL) != (ops->read_log == NULL))
         return USHER_INVALID;
     alloc = usher__allocator(alloc);
@@ -568,6 +619,7 @@ enum usher_status usher_local_store(struct usher_record_store *records,
     if ((ops->caps & USHER_CAP_THREADS) == 0 && l->ops.execute == execute)
         l->ops.caps |= USHER_CAP_MORE;
     l->ops.scan = scan;
+    l->ops.list = list;
     l->ops.nodes = nodes;
     l->ops.close = close_local;
     l->ops.forget = forget_local;

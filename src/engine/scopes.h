@@ -4,6 +4,10 @@
 
 #include <usher/store/store.h>
 
+/* Return whether usher_scopes() lists @s, and usher_check() counts it: it is no index of the
+ * engine, and not gone. */
+bool usher__scope_listed(const struct usher_scope *s);
+
 /* Split @place, NOUN/NAME, into the noun and the name.  Return NULL, or the fault in it. */
 const char *usher__place_fault(const struct usher_text *place, unsigned *ret_noun,
                                struct usher_text *ret_name);

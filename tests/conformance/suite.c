@@ -3697,8 +3697,9 @@ TEST(no_two_threads_get_one_number)
 #define LISTED 120
 
 struct listed {
-    char scope[LISTED + 1][32]; /* "number/s7" */
+    char scope[4 * LISTED][32]; /* "number/s7" */
     size_t n;
+    bool made_again; /* versions are any */
 };
 
 static int by_place(const void *a, const void *b)
@@ -3710,75 +3711,284 @@ static void list_one(void *payload, const struct usher_scope_info *info)
 {
     struct listed *l = payload;
 
-    assert_true(l->n < LISTED + 1 && info->size == sizeof *info && info->epoch != 0);
-    assert_true(info->version == 1 && info->due_ms == USHER_NEVER);
+    assert_true(l->n < sizeof l->scope / sizeof *l->scope && info->size == sizeof *info &&
+                info->epoch != 0);
+    assert_true(l->made_again || (info->version == 1 && info->due_ms == USHER_NEVER));
     assert_int_equal(info->items, info->noun == USHER_NUMBER ? 1 : 0);
     (void)snprintf(l->scope[l->n++], sizeof l->scope[0], "%s/%.*s", usher_noun_word(info->noun),
                    (int)info->name.size, info->name.data);
 }
 
-/* Pages one behind the other are the whole list, in order, whatever their size. */
+/* Return whether the store has an order of scopes: then a name is a cursor. */
+static bool lists_in_order(const struct fixture *f)
+{
+    static struct listed none;
+    enum usher_status status;
+
+    none.n = 0;
+    status = usher_scopes(f->e, LIST_OF(.after = "id/~"), list_one, &none, NULL);
+    assert_true(status == USHER_OK || status == USHER_INVALID);
+    if (status == USHER_INVALID)
+        assert_non_null(strstr(usher_message(), "after is no cursor"));
+    return status == USHER_OK;
+}
+
+/* Append a page of at most @max scopes, and set @next, where it begins, to the next one. */
+static void list_page(const struct fixture *f, size_t max, enum usher_noun noun, struct listed *l,
+                      char next[USHER_CURSOR_MAX + 1])
+{
+    size_t n = l->n;
+    char after[USHER_CURSOR_MAX + 1];
+
+    (void)snprintf(after, sizeof after, "%s", next);
+    assert_int_equal(usher_scopes(f->e,
+                                  LIST_OF(.after = after[0] != '\0' ? after : NULL, .noun = noun,
+                                          .max = (int64_t)max),
+                                  list_one, l, next),
+                     USHER_OK);
+    assert_true(l->n - n <= max);
+}
+
+/* Sort @l, and remove what came twice. */
+static void sort_listed(struct listed *l)
+{
+    size_t n = 0;
+
+    qsort(l->scope, l->n, sizeof l->scope[0], by_place);
+    for (size_t i = 0; i < l->n; i++)
+        if (n == 0 || strcmp(l->scope[i], l->scope[n - 1]) != 0)
+            memmove(l->scope[n++], l->scope[i], sizeof l->scope[0]); /* may be itself */
+    l->n = n;
+}
+
+/* A scope of one of three nouns, with version 1. */
+static void make_listed(const struct fixture *f, unsigned i, char place[32])
+{
+    char name[16];
+
+    (void)snprintf(name, sizeof name, "s%03u", i * 77 % 1000);
+    if (i % 3 == 0)
+        assert_int_equal(ask_number_add(f->e, name, "1", NULL), USHER_OK);
+    else if (i % 3 == 1)
+        assert_int_equal(ask_room_open(f->e, name, NULL), USHER_OK);
+    else
+        assert_int_equal(ask_id_create(f->e, name, 0, NULL), USHER_OK);
+    (void)snprintf(place, 32, "%s/%s", i % 3 == 0 ? "number" : i % 3 == 1 ? "room" : "id", name);
+}
+
+/* All pages together are the whole list, whatever their size; in order, if the store has one. */
 TEST(scopes_are_listed_in_pages)
 {
     static const size_t sizes[] = { 1, 7, LISTED - 1, LISTED, LISTED + 1, USHER_LIST_MAX };
     static struct listed all, found;
     struct fixture *f = *state;
-    bool more;
+    bool ordered = lists_in_order(f);
+    char next[USHER_CURSOR_MAX + 1] = "";
 
-    all.n = 0;
-    for (unsigned i = 0; i < LISTED; i++) {
-        unsigned mixed = i * 77 % 1000;
-        char name[16];
-
-        (void)snprintf(name, sizeof name, "s%03u", mixed);
-        if (i % 3 == 0) {
-            assert_int_equal(ask_number_add(f->e, name, "1", NULL), USHER_OK);
-            (void)snprintf(all.scope[all.n++], sizeof all.scope[0], "number/%s", name);
-        } else if (i % 3 == 1) {
-            assert_int_equal(ask_room_open(f->e, name, NULL), USHER_OK);
-            (void)snprintf(all.scope[all.n++], sizeof all.scope[0], "room/%s", name);
-        } else {
-            assert_int_equal(ask_id_create(f->e, name, 0, NULL), USHER_OK);
-            (void)snprintf(all.scope[all.n++], sizeof all.scope[0], "zid/%s", name);
-        }
-    }
-    qsort(all.scope, all.n, sizeof all.scope[0], by_place); /* ids come last */
-    for (size_t i = 0; i < all.n; i++)
-        if (all.scope[i][0] == 'z')
-            memmove(all.scope[i], all.scope[i] + 1, strlen(all.scope[i]));
+    all.n = found.n = 0;
+    list_page(f, 5, (enum usher_noun)0, &found, next);
+    assert_true(found.n == 0 && next[0] == '\0');
+    for (unsigned i = 0; i < LISTED; i++)
+        make_listed(f, i, all.scope[all.n++]);
+    sort_listed(&all);
     for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++) {
-        char after[32];
+        size_t pages = 0;
 
         found.n = 0;
         do {
             size_t n = found.n;
 
-            (void)snprintf(after, sizeof after, "%s", n > 0 ? found.scope[n - 1] : "");
-            assert_int_equal(
-                usher_scopes(f->e, LIST_OF(.after = n > 0 ? after : NULL, .max = (int64_t)sizes[k]),
-                             list_one, &found, &more),
-                USHER_OK);
-            assert_true(more == (found.n < LISTED) && found.n - n <= sizes[k]);
-        } while (more);
+            list_page(f, sizes[k], (enum usher_noun)0, &found, next);
+            pages++;
+            assert_true(!ordered || next[0] == '\0' || found.n - n == sizes[k]);
+            assert_true(pages <= 4 * LISTED);
+        } while (next[0] != '\0');
+        if (ordered) {
+            assert_int_equal(found.n, LISTED);
+            assert_int_equal(pages, (LISTED + sizes[k] - 1) / sizes[k]);
+            assert_memory_equal(found.scope[0], "number/", 7); /* ids come last */
+            assert_memory_equal(found.scope[LISTED - 1], "id/", 3);
+            for (size_t i = 1; i < LISTED; i++) /* names in order within a noun */
+                assert_true(found.scope[i - 1][0] != found.scope[i][0] ||
+                            strcmp(found.scope[i - 1], found.scope[i]) < 0);
+        }
+        sort_listed(&found);
         assert_int_equal(found.n, LISTED);
-        assert_memory_equal(found.scope, all.scope, sizeof found.scope[0] * LISTED);
+        for (size_t i = 0; i < LISTED; i++)
+            assert_string_equal(found.scope[i], all.scope[i]);
     }
-    /* of one noun, and from where there is nothing */
+    /* of one noun */
     found.n = 0;
-    assert_int_equal(usher_scopes(f->e, LIST_OF(.noun = USHER_ROOM), list_one, &found, &more),
-                     USHER_OK);
-    assert_true(found.n == LISTED / 3 && !more);
-    assert_string_equal(found.scope[0], all.scope[LISTED / 3]);
-    found.n = 0;
-    assert_int_equal(usher_scopes(f->e, LIST_OF(.noun = USHER_ROOM, .after = "number/z", .max = 2),
-                                  list_one, &found, NULL),
-                     USHER_OK);
-    assert_int_equal(found.n, 2);
-    assert_int_equal(usher_scopes(f->e, LIST_OF(.noun = USHER_NUMBER, .after = "room/a", .max = 2),
-                                  list_one, &found, &more),
-                     USHER_OK);
-    assert_true(found.n == 2 && !more);
+    do
+        list_page(f, 9, USHER_ROOM, &found, next);
+    while (next[0] != '\0');
+    sort_listed(&found);
+    assert_int_equal(found.n, LISTED / 3);
+    for (size_t i = 0; i < found.n; i++)
+        assert_memory_equal(found.scope[i], "room/", 5);
+}
 
+/* A name is a cursor where scopes have an order, also one that does not exist. */
+TEST(a_page_of_scopes_begins_after_a_name)
+{
+    static struct listed found;
+    struct fixture *f = *state;
+    char place[32], next[USHER_CURSOR_MAX + 1];
+
+    if (!lists_in_order(f))
+        return;
+    for (unsigned i = 0; i < 12; i++)
+        make_listed(f, i, place);
+    found.n = 0;
+    (void)snprintf(next, sizeof next, "number/z");
+    list_page(f, 2, USHER_ROOM, &found, next);
+    assert_int_equal(found.n, 2);
+    assert_string_equal(next, found.scope[1]);
+    (void)snprintf(next, sizeof next, "room/a");
+    list_page(f, 2, USHER_NUMBER, &found, next);
+    assert_true(found.n == 2 && next[0] == '\0');
+    (void)snprintf(next, sizeof next, "room/s0770");
+    list_page(f, 1, (enum usher_noun)0, &found, next);
+    assert_int_equal(found.n, 3);
+    assert_true(strcmp(found.scope[2], "room/s0770") > 0);
+    assert_string_equal(next, found.scope[2]);
+}
+
+/* Scopes that are there all the time are listed, while others come and go between the pages, also
+ * the last one of a page. */
+TEST(pages_of_scopes_miss_none_while_others_change)
+{
+    static const size_t sizes[] = { 1, 2, 5, 40 };
+    static struct listed all, found, gone;
+    struct fixture *f = *state;
+
+    for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++) {
+        char next[USHER_CURSOR_MAX + 1] = "", text[48];
+        unsigned pages = 0, made = 0;
+
+        all.n = found.n = gone.n = 0;
+        found.made_again = true;
+        for (unsigned i = 0; i < 30; i++)
+            make_listed(f, i, all.scope[all.n++]);
+        do {
+            size_t n = found.n;
+
+            list_page(f, sizes[k], (enum usher_noun)0, &found, next);
+            /* a new one before and after the cursor; the last one of the page goes */
+            if (made < 30) {
+                make_listed(f, 100 + made++, text);
+                make_listed(f, 400 + made++, text);
+            }
+            if (found.n > n && gone.n < 10) {
+                const char *last = found.scope[found.n - 1];
+                const char *name = strchr(last, '/') + 1;
+                enum usher_noun noun = last[0] == 'n'   ? USHER_NUMBER
+                                       : last[0] == 'r' ? USHER_ROOM
+                                                        : USHER_ID;
+
+                (void)usher_drop(f->e, noun, name, NULL);
+                (void)snprintf(gone.scope[gone.n++], sizeof gone.scope[0], "%s", last);
+            }
+            assert_true(++pages < 2 * LISTED);
+        } while (next[0] != '\0');
+        sort_listed(&found);
+        for (size_t i = 0; i < all.n; i++)
+            if (bsearch(all.scope[i], found.scope, found.n, sizeof found.scope[0], by_place) ==
+                NULL)
+                fail_msg("%s is missing in pages of %zu", all.scope[i], sizes[k]);
+        /* the next size begins with an empty store */
+        for (unsigned i = 0; i < 500; i++) {
+            static const enum usher_noun nouns[] = { USHER_NUMBER, USHER_ROOM, USHER_ID };
+            char name[16];
+
+            if (i >= 30 && (i < 100 || i % 300 - 100 >= 30))
+                continue;
+            (void)snprintf(name, sizeof name, "s%03u", i * 77 % 1000);
+            (void)usher_drop(f->e, nouns[i % 3], name, NULL);
+        }
+        found.n = 0;
+        next[0] = '\0';
+        list_page(f, 10, (enum usher_noun)0, &found, next);
+        assert_int_equal(found.n, 0);
+    }
+}
+
+/* Closed rooms of which bans are left are not listed, and fill no page. */
+TEST(closed_rooms_take_no_place_in_a_page_of_scopes)
+{
+    static struct listed found;
+    struct fixture *f = *state;
+    char next[USHER_CURSOR_MAX + 1] = "", name[8];
+
+    for (unsigned i = 0; i < 20; i++) {
+        (void)snprintf(name, sizeof name, "r%02u", i);
+        assert_int_equal(ask_room_open(f->e, name, NULL), USHER_OK);
+        assert_int_equal(ask_room_kick(f->e, name, "eve", HOUR), USHER_OK);
+        if (i != 7)
+            assert_int_equal(ask_room_close(f->e, name), USHER_OK);
+    }
+    found.n = 0;
+    found.made_again = true;
+    list_page(f, 1, (enum usher_noun)0, &found, next);
+    assert_int_equal(found.n, 1);
+    assert_string_equal(found.scope[0], "room/r07");
+    while (next[0] != '\0')
+        list_page(f, 1, (enum usher_noun)0, &found, next);
+    assert_int_equal(found.n, 1);
+}
+
+/* A cursor comes from outside. */
+TEST(hostile_cursors_of_scopes_are_refused)
+{
+    static const char *const hostile[] = {
+        "hall",
+        "room/",
+        "/a",
+        "rooms/a/b{",
+        "nothing/a",
+        ".",
+        "1",
+        "1.0.-.0.0.0",
+        "1.0.-.0.0.0.0",
+        "3.0.-.0.0.0.0.0.0",
+        "0.0.-.0.0.0.0.0.0",
+        "1.2.-.0.0.0.0.0.0",
+        "1.0..0.0.0.0.0.0",
+        "1.0.--.0.0.0.0.0.0",
+        "1.0.-.0.0.0.0.0.0.",
+        "1.0.-.0.0.0.0.0.0.0",
+        "1.0.-.0.0.7d1.0.0.0",
+        "1.0.-.g.0.0.0.0.0",
+        "1.0.-.11111111111111111.0.0.0.0.0",
+        "1.0.abc.0.0.0.0.0.0",
+        "1.0.-.0.0.-1.0.0.0",
+        "1.0.-.0.%s%n.0.0.0.0",
+        "room/a\nb",
+        "\xff\xfe",
+    };
+    static struct listed found;
+    struct fixture *f = *state;
+    char place[32], next[USHER_CURSOR_MAX + 1], longest[USHER_CURSOR_MAX + 2];
+
+    for (unsigned i = 0; i < 6; i++)
+        make_listed(f, i, place);
+    for (size_t i = 0; i < sizeof hostile / sizeof *hostile; i++) {
+        found.n = 0;
+        if (usher_scopes(f->e, LIST_OF(.after = hostile[i]), list_one, &found, next) !=
+            USHER_INVALID)
+            fail_msg("`%s` is a cursor", hostile[i]);
+        assert_int_equal(found.n, 0);
+        if (strstr(usher_message(), "scopes: after ") == NULL)
+            fail_msg("`%s`: %s", hostile[i], usher_message());
+    }
+    memset(longest, 'a', sizeof longest - 1);
+    longest[sizeof longest - 1] = '\0';
+    memcpy(longest, "room/", 5);
+    assert_int_equal(usher_scopes(f->e, LIST_OF(.after = longest), list_one, &found, NULL),
+                     USHER_INVALID);
+    assert_non_null(strstr(usher_message(), "after is too long"));
+    assert_int_equal(usher_scopes(f->e, LIST_OF(.after = ""), list_one, &found, NULL),
+                     USHER_INVALID);
     assert_int_equal(usher_scopes(f->e, LIST_OF(.noun = USHER_ROOMS), list_one, &found, NULL),
                      USHER_INVALID);
     assert_int_equal(
@@ -3789,10 +3999,16 @@ TEST(scopes_are_listed_in_pages)
                      USHER_INVALID);
     assert_int_equal(usher_scopes(f->e, LIST_OF(.noun = USHER_ROOM), NULL, NULL, NULL),
                      USHER_INVALID);
-    assert_int_equal(
-        usher_scopes(f->e, LIST_OF(.noun = USHER_ROOM, .after = "hall"), list_one, &found, NULL),
-        USHER_INVALID);
-    assert_non_null(strstr(usher_message(), "NOUN/NAME"));
+    /* a cursor of another server, or of nothing: the list is complete, from its beginning */
+    if (!lists_in_order(f)) {
+        found.n = 0;
+        (void)snprintf(next, sizeof next, "1.0.-.abc.123.40.5.6.7");
+        do
+            list_page(f, 100, (enum usher_noun)0, &found, next);
+        while (next[0] != '\0');
+        sort_listed(&found);
+        assert_int_equal(found.n, 6);
+    }
 }
 
 /* ---- all --------------------------------------------------------------------------- */

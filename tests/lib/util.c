@@ -143,17 +143,28 @@ void *memory_resize(void *payload, void *p, size_t old, size_t size)
 }
 
 enum usher_status scan_nothing(struct usher_store *s, enum usher_noun noun,
-                               const struct usher_text *scope, bool records, int64_t deadline_ms,
+                               const struct usher_text *scope, int64_t deadline_ms,
                                usher_scan_fn *fn, void *payload, char message[192])
 {
     (void)s;
     (void)noun;
     (void)scope;
-    (void)records;
     (void)deadline_ms;
     (void)fn;
     (void)payload;
     (void)message;
+    return USHER_OK;
+}
+
+enum usher_status list_nothing(struct usher_store *s, struct usher_page *page, int64_t deadline_ms,
+                               usher_scan_fn *fn, void *payload, char message[192])
+{
+    (void)s;
+    (void)deadline_ms;
+    (void)fn;
+    (void)payload;
+    (void)message;
+    page->next[0] = '\0';
     return USHER_OK;
 }
 

@@ -78,7 +78,9 @@ void *memory_resize(void *payload, void *p, size_t old, size_t size);
 
 /* Methods of a store that has nothing. */
 enum usher_status scan_nothing(struct usher_store *s, enum usher_noun noun,
-                               const struct usher_text *scope, bool records, int64_t deadline_ms,
+                               const struct usher_text *scope, int64_t deadline_ms,
+                               usher_scan_fn *fn, void *payload, char message[192]);
+enum usher_status list_nothing(struct usher_store *s, struct usher_page *page, int64_t deadline_ms,
                                usher_scan_fn *fn, void *payload, char message[192]);
 void close_nothing(struct usher_store *s);
 

@@ -70,6 +70,7 @@ static const struct usher_store_ops ops = {
     .caps = USHER_CAP_MORE,
     .execute = execute,
     .scan = scan_nothing,
+    .list = list_nothing,
     .close = close_nothing,
 };
 

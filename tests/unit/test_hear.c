@@ -631,14 +631,12 @@ static void doubt_execute(struct usher_store *s, struct usher_task *tasks, size_
 }
 
 static enum usher_status doubt_scan(struct usher_store *s, enum usher_noun noun,
-                                    const struct usher_text *scope, bool records,
-                                    int64_t deadline_ms, usher_scan_fn *fn, void *payload,
-                                    char message[192])
+                                    const struct usher_text *scope, int64_t deadline_ms,
+                                    usher_scan_fn *fn, void *payload, char message[192])
 {
     (void)s;
     (void)noun;
     (void)scope;
-    (void)records;
     (void)deadline_ms;
     (void)fn;
     (void)payload;
@@ -653,6 +651,7 @@ TEST(a_command_in_doubt_is_a_gap)
         .name = "doubt",
         .execute = doubt_execute,
         .scan = doubt_scan,
+        .list = list_nothing,
         .close = close_nothing,
     };
     struct usher_store store = { &ops };

@@ -117,6 +117,7 @@ static const struct usher_store_ops ops = {
     .caps = USHER_CAP_LANES,
     .execute = execute,
     .scan = scan_nothing,
+    .list = list_nothing,
     .close = close_nothing,
     .lanes = 2,
     .route = route,

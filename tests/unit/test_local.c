@@ -127,11 +127,18 @@ static enum usher_status write_change(struct usher_txn *txn, struct usher_scope 
 }
 
 static enum usher_status scan(struct usher_record_store *s, enum usher_noun noun,
-                              const struct usher_text *scope, bool records, int64_t deadline_ms,
+                              const struct usher_text *scope, int64_t deadline_ms,
                               usher_scan_fn *fn, void *payload, char message[192])
 {
-    (void)s, (void)noun, (void)scope, (void)records, (void)deadline_ms, (void)fn, (void)payload,
-        (void)message;
+    (void)s, (void)noun, (void)scope, (void)deadline_ms, (void)fn, (void)payload, (void)message;
+    return USHER_OK;
+}
+
+static enum usher_status list(struct usher_record_store *s, unsigned nouns,
+                              const struct usher_scope *after, int64_t deadline_ms,
+                              usher_scan_fn *fn, void *payload, char message[192])
+{
+    (void)s, (void)nouns, (void)after, (void)deadline_ms, (void)fn, (void)payload, (void)message;
     return USHER_OK;
 }
 
@@ -160,6 +167,7 @@ static const struct usher_record_store_ops fake_ops = {
     .next = next,
     .write = write_change,
     .scan = scan,
+    .list = list,
     .message = message,
     .close = close_fake,
     .expect = expect,

@@ -447,6 +447,7 @@ static const struct usher_store_ops slow_ops = {
     .name = "slow",
     .execute = slow_execute,
     .scan = scan_nothing,
+    .list = list_nothing,
     .close = close_nothing,
 };
 

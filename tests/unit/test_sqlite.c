@@ -674,8 +674,8 @@ static void check_scan(struct usher_record_store *st, const struct model *m)
             }
         }
     }
-    if (st->ops->scan(st, (enum usher_noun)0, NULL, true, clock_ms() + LONG, see, &v,
-                      scan_message) != USHER_OK)
+    if (st->ops->scan(st, (enum usher_noun)0, NULL, clock_ms() + LONG, see, &v, scan_message) !=
+        USHER_OK)
         fail_msg("scan: %s", st->ops->message(st));
     assert_int_equal(v.scopes, scopes);
     assert_int_equal(v.records, records);
@@ -1302,25 +1302,25 @@ TEST(a_scan_holds_up_nobody_and_stops_when_told)
     r.order = 2;
     assert_int_equal(put(s, "desk", &r), USHER_OK);
     assert_int_equal(put(s, "bar", &r), USHER_OK);
-    assert_int_equal(s->ops->scan(s, USHER_QUEUE, &desk, true, clock_ms() + LONG, stop_at_third,
-                                  &st, scan_message),
-                     USHER_OK);
+    assert_int_equal(
+        s->ops->scan(s, USHER_QUEUE, &desk, clock_ms() + LONG, stop_at_third, &st, scan_message),
+        USHER_OK);
     assert_int_equal(st.items, 1 + 2 + 2);
 
     st = (struct stopper){ .answer = USHER_NOMEM };
-    assert_int_equal(s->ops->scan(s, (enum usher_noun)0, NULL, true, clock_ms() + LONG,
-                                  stop_at_third, &st, scan_message),
+    assert_int_equal(s->ops->scan(s, (enum usher_noun)0, NULL, clock_ms() + LONG, stop_at_third,
+                                  &st, scan_message),
                      USHER_NOMEM);
     assert_int_equal(st.items, 3);
 
     st = (struct stopper){ .answer = USHER_OK };
-    assert_int_equal(s->ops->scan(s, (enum usher_noun)0, &bar, true, clock_ms() + LONG,
-                                  stop_at_third, &st, scan_message),
+    assert_int_equal(s->ops->scan(s, (enum usher_noun)0, &bar, clock_ms() + LONG, stop_at_third,
+                                  &st, scan_message),
                      USHER_OK);
     assert_int_equal(st.items, 3);
     st.items = 0;
-    assert_int_equal(s->ops->scan(s, (enum usher_noun)7, NULL, true, clock_ms() + LONG,
-                                  stop_at_third, &st, scan_message),
+    assert_int_equal(s->ops->scan(s, (enum usher_noun)7, NULL, clock_ms() + LONG, stop_at_third,
+                                  &st, scan_message),
                      USHER_OK);
     assert_int_equal(st.items, 0);
     s->ops->close(s);
@@ -1358,8 +1358,8 @@ TEST(an_index_that_disagrees_is_noticed)
                      USHER_UNAVAILABLE);
     assert_non_null(strstr(s->ops->message(s), "disagree"));
     s->ops->rollback(t);
-    assert_int_equal(s->ops->scan(s, USHER_QUEUE, NULL, true, clock_ms() + LONG, count_entries,
-                                  &entries, scan_message),
+    assert_int_equal(s->ops->scan(s, USHER_QUEUE, NULL, clock_ms() + LONG, count_entries, &entries,
+                                  scan_message),
                      USHER_OK);
     assert_int_equal(entries, 2); /* the old one and the new one */
     s->ops->close(s);
@@ -1444,7 +1444,7 @@ static unsigned faults_of(struct usher_record_store *s)
 {
     struct faults f = { 0, "" };
 
-    if (s->ops->scan(s, (enum usher_noun)0, NULL, true, clock_ms() + LONG, count_faults, &f,
+    if (s->ops->scan(s, (enum usher_noun)0, NULL, clock_ms() + LONG, count_faults, &f,
                      scan_message) != USHER_OK)
         fail_msg("scan: %s", scan_message);
     if (f.n != 0)
@@ -2030,8 +2030,8 @@ TEST(damaged_pages_are_answers)
         status = usher__sqlite_records(p->path, USHER__SYNC_OFF, NULL, clock_ms() + SHORT, &s,
                                        p->message);
         if (status == USHER_OK) {
-            status = s->ops->scan(s, (enum usher_noun)0, NULL, true, clock_ms() + SHORT,
-                                  count_entries, &entries, scan_message);
+            status = s->ops->scan(s, (enum usher_noun)0, NULL, clock_ms() + SHORT, count_entries,
+                                  &entries, scan_message);
             assert_true(status == USHER_OK || status == USHER_UNAVAILABLE);
             failures += status != USHER_OK;
             for (int i = 0; i < 5; i++) {
@@ -2107,8 +2107,8 @@ TEST(an_index_out_of_order_is_not_followed)
         write_file(p->path, bytes, size);
         free(bytes);
         s = open_at(p);
-        assert_int_equal(s->ops->scan(s, (enum usher_noun)0, NULL, true, clock_ms() + LONG,
-                                      count_entries, &entries, scan_message),
+        assert_int_equal(s->ops->scan(s, (enum usher_noun)0, NULL, clock_ms() + LONG, count_entries,
+                                      &entries, scan_message),
                          USHER_UNAVAILABLE);
         assert_non_null(strstr(scan_message, "corrupt"));
         s->ops->close(s);
@@ -2227,7 +2227,7 @@ TEST(a_file_that_was_moved_is_not_written)
         assert_non_null(strstr(s->ops->message(s), "moved"));
     }
     assert_int_equal(
-        s->ops->scan(s, (enum usher_noun)0, NULL, true, clock_ms() + LONG, see, NULL, scan_message),
+        s->ops->scan(s, (enum usher_noun)0, NULL, clock_ms() + LONG, see, NULL, scan_message),
         USHER_UNAVAILABLE);
     assert_int_equal(rename(to, p->path), 0);
     commit(s, begin(s, true));
@@ -2280,9 +2280,9 @@ TEST(a_store_notices_that_its_wal_or_shm_is_gone)
         }
         begins_not(s, true, part);
         begins_not(s, true, "was moved, deleted or replaced");
-        assert_int_equal(s->ops->scan(s, (enum usher_noun)0, NULL, true, clock_ms() + LONG, see,
-                                      NULL, scan_message),
-                         USHER_UNAVAILABLE);
+        assert_int_equal(
+            s->ops->scan(s, (enum usher_noun)0, NULL, clock_ms() + LONG, see, NULL, scan_message),
+            USHER_UNAVAILABLE);
         s->ops->close(s);
     }
 }
@@ -2878,7 +2878,7 @@ TEST(names_that_mean_something_to_sqlite_are_files)
                 _exit(2);
             if (chdir("/") != 0) /* scan() opens the file again */
                 _exit(1);
-            if (s->ops->scan(s, (enum usher_noun)0, NULL, true, clock_ms() + LONG, see, NULL,
+            if (s->ops->scan(s, (enum usher_noun)0, NULL, clock_ms() + LONG, see, NULL,
                              p->message) != USHER_OK)
                 _exit(3);
             s->ops->close(s);
@@ -3074,8 +3074,8 @@ static void *on_a_small_stack(void *payload)
         USHER_OK)
         return NULL;
     done = put(s, "desk", &r) == USHER_OK && get(s, "desk", "one", &found) == USHER_OK &&
-           s->ops->scan(s, (enum usher_noun)0, NULL, true, clock_ms() + LONG, count_entries,
-                        &entries, scan_message) == USHER_OK &&
+           s->ops->scan(s, (enum usher_noun)0, NULL, clock_ms() + LONG, count_entries, &entries,
+                        scan_message) == USHER_OK &&
            entries == 1;
     s->ops->close(s);
     return done ? p : NULL;

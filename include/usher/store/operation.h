@@ -370,7 +370,7 @@ enum usher_store_given {
 
 struct usher_store_args {
     int64_t noun; /* only scopes of this noun */
-    struct usher_text after; /* continue where a page ended: its next; scopes: NOUN/NAME */
+    struct usher_text after; /* continue where a page ended: its next */
     int64_t created_ms; /* with after=: the time of opening of that room, from the page */
     int64_t max; /* maximum rows; not given: 100; a page of rooms ends after 256 */
     /* the worker that gets the rooms; its next patrol means that they are done */

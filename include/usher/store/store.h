@@ -133,6 +133,13 @@ struct usher_item {
 };
 /* Texts live during the call only.  A status other than USHER_OK stops the scan. */
 typedef enum usher_status usher_scan_fn(void *payload, const struct usher_item *item);
+/* A page of scopes, of list(). */
+struct usher_page {
+    unsigned nouns;                  /* 1 << noun of each noun that is listed */
+    size_t max;                      /* maximum scopes; > 0 */
+    struct usher_text after;         /* `next` of the page before; size 0: the first page */
+    char next[USHER_CURSOR_MAX + 1]; /* set by list(): where the next page begins; "": the end */
+};
 /* Compute the members of @scope that follow from its records, after all were passed: counts,
  * due_ms. */
 typedef void usher_repair_fn(void *payload, struct usher_scope *scope);
@@ -164,12 +171,21 @@ struct usher_store_ops {
     void (*execute)(struct usher_store *s, struct usher_task *tasks, size_t n,
                     const struct usher_context *context);
     /* Must.  Pass every scope (@noun 0), or those of @noun, or the one named @scope, to @fn, each
-     * as one consistent snapshot; without @records the scopes alone, which may be many.
-     * @message takes a line on failure.  The deadline covers the waiting: a store that continues
-     * to answer may take longer.  With USHER_CAP_LANES or USHER_CAP_REPLICAS, UNAVAILABLE: scopes
-     * are missing, and @message has the reason; those that were passed are complete. */
+     * as one consistent snapshot.  @message takes a line on failure.  The deadline covers the
+     * waiting: a store that continues to answer may take longer.  With USHER_CAP_LANES or
+     * USHER_CAP_REPLICAS, UNAVAILABLE: scopes are missing, and @message has the reason; those that
+     * were passed are complete. */
     enum usher_status (*scan)(struct usher_store *s, enum usher_noun noun,
-                              const struct usher_text *scope, bool records, int64_t deadline_ms,
+                              const struct usher_text *scope, int64_t deadline_ms,
+                              usher_scan_fn *fn, void *payload, char message[192]);
+    /* Must.  Pass a page of scopes, without their records, to @fn, and set page->next.  A scope
+     * that exists during all pages is in one of them at least.  A store whose scopes have an order
+     * passes each once, by noun and in byte order of names; its cursors are NOUN/NAME.  Another
+     * store has cursors of its own, and may pass a scope twice, or fewer than page->max although
+     * there is a next page.  INVALID: page->after is no cursor of this store, and @message begins
+     * with "after".  UNAVAILABLE: as for scan(), and page->next continues after the scopes that are
+     * missing.  O(scopes passed), or O(keys that the server walks). */
+    enum usher_status (*list)(struct usher_store *s, struct usher_page *page, int64_t deadline_ms,
                               usher_scan_fn *fn, void *payload, char message[192]);
     /* Must.  Cannot fail; takes half-open stores.  Frees @s. */
     void (*close)(struct usher_store *s);
@@ -387,7 +403,14 @@ struct usher_record_store_ops {
                                const struct usher_write *writes, size_t n);
     /* Must.  The same as scan() of a store; other threads may be in a transaction at the time. */
     enum usher_status (*scan)(struct usher_record_store *s, enum usher_noun noun,
-                              const struct usher_text *scope, bool records, int64_t deadline_ms,
+                              const struct usher_text *scope, int64_t deadline_ms,
+                              usher_scan_fn *fn, void *payload, char message[192]);
+    /* Must.  Pass the scopes of @nouns (1 << noun) after @after, of which noun and name count
+     * (NULL: from the first), to @fn, without their records, by noun and in byte order of names.
+     * @fn ends the list by another status than OK, which is returned.  Other threads may be in a
+     * transaction at the time.  O(log n) for each scope that is passed. */
+    enum usher_status (*list)(struct usher_record_store *s, unsigned nouns,
+                              const struct usher_scope *after, int64_t deadline_ms,
                               usher_scan_fn *fn, void *payload, char message[192]);
     /* Must.  Return the reason why the last operation of the calling transaction failed, one line,
      * or "". */

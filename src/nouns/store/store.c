@@ -37,9 +37,14 @@ static const char *fault(const struct usher_operation *command, const char **ret
     if (a->after.data == NULL)
         return NULL;
     *ret_word = "after";
-    return command->verb == USHER_STORE_SCOPES
-               ? usher__place_fault(&a->after, &(unsigned){ 0 }, &(struct usher_text){ NULL, 0 })
-               : usher__scope_fault(a->after.data, a->after.size);
+    if (command->verb != USHER_STORE_SCOPES)
+        return usher__scope_fault(a->after.data, a->after.size);
+    /* the store reads it: it is a cursor of its own */
+    if (memchr(a->after.data, '\0', a->after.size) != NULL)
+        return "has a NUL byte";
+    return a->after.size == 0                 ? "is empty"
+           : a->after.size > USHER_CURSOR_MAX ? "is too long"
+                                              : NULL;
 }
 
 /* A text that is given, with a NUL; NULL: it is not.  It has been checked. */
@@ -79,7 +84,8 @@ static void end(struct listing *l, enum usher_status status)
 
     if (l->status != USHER_OK)
         usher_result_fail(l->reply, l->status, "out of memory");
-    else if (status == USHER_UNAVAILABLE && l->reply->of.store.n_rows > 0) {
+    else if (status == USHER_UNAVAILABLE &&
+             (l->reply->of.store.n_rows > 0 || l->reply->of.store.more)) {
         l->reply->status = status;
         l->reply->of.store.partial = true;
         (void)snprintf(l->reply->message, sizeof l->reply->message, "%s", usher_message());
@@ -94,8 +100,7 @@ static void end(struct listing *l, enum usher_status status)
 static void add_scope(void *payload, const struct usher_scope_info *info)
 {
     struct listing *l = payload;
-    struct usher_store_result *to = &l->reply->of.store;
-    char place[sizeof to->after];
+    char place[USHER_CURSOR_MAX + 1];
     struct usher_store_result_row row = { .name.data = place };
 
     (void)snprintf(place, sizeof place, "%s/%.*s", usher_noun_word(info->noun),
@@ -106,16 +111,15 @@ static void add_scope(void *payload, const struct usher_scope_info *info)
     row.due_ms = info->due_ms;
     row.items = info->items;
     add(l, &row);
-    to->after_size = row.name.size;
-    memcpy(to->after, place, sizeof place);
 }
 
 static void scopes(struct usher_engine *e, const struct usher_operation *c, struct usher_result *r)
 {
     const struct usher_store_args *a = &c->arg.store;
     struct listing l = { .reply = r };
-    char after[sizeof r->of.store.after];
-    bool more = false;
+    struct usher_store_result *to = &r->of.store;
+    char after[sizeof to->after], next[sizeof to->after] = "";
+    enum usher_status status;
     const struct usher_list_options opt = {
         .size = sizeof opt,
         .noun = (enum usher_noun)given(c, USHER_GIVEN_STORE_NOUN, a->noun),
@@ -123,8 +127,11 @@ static void scopes(struct usher_engine *e, const struct usher_operation *c, stru
         .max = given(c, USHER_GIVEN_STORE_MAX, a->max),
     };
 
-    end(&l, usher_scopes(e, &opt, add_scope, &l, &more));
-    r->of.store.more = more && r->of.store.n_rows > 0;
+    status = usher_scopes(e, &opt, add_scope, &l, next);
+    to->more = next[0] != '\0';
+    to->after_size = strlen(next);
+    memcpy(to->after, next, sizeof next);
+    end(&l, status);
 }
 
 /* ---- rooms ---------------------------------------------------------------------------------- */
@@ -194,9 +201,8 @@ static enum usher_status rules(struct usher_engine *e, struct listing *l)
 {
     struct rules r = { .listing = l };
     char why[192] = "";
-    enum usher_status status =
-        e->store->ops->scan(e->store, USHER_SERIAL, NULL, true,
-                            usher__monotonic_ms() + e->timeout_ms, add_rule, &r, why);
+    enum usher_status status = e->store->ops->scan(
+        e->store, USHER_SERIAL, NULL, usher__monotonic_ms() + e->timeout_ms, add_rule, &r, why);
 
     if (status != USHER_OK)
         usher__message_set("serial list: %s: %s", e->store->ops->name,

@@ -561,10 +561,11 @@ static void ask_heads(struct list *l, unsigned number, struct usher__redis *r)
             usher__redis_conn_arg_str(r->conn, "ASKING");
         }
         size = usher__redis_key(r, (enum usher_noun)f->noun, &f->name, "", key);
-        usher__redis_conn_begin(r->conn, 3);
+        usher__redis_conn_begin(r->conn, 4);
         usher__redis_conn_arg_str(r->conn, "HMGET");
         usher__redis_conn_arg(r->conn, key, size);
         usher__redis_conn_arg_str(r->conn, "head");
+        usher__redis_conn_arg_str(r->conn, "settings");
     }
 }
 
@@ -583,7 +584,7 @@ static enum usher_status take_head(struct list *l, struct found *f, struct usher
     }
     if (status != USHER_OK)
         return status;
-    if (reply->type == REDIS_REPLY_ARRAY && reply->elements == 1) {
+    if (reply->type == REDIS_REPLY_ARRAY && reply->elements == 2) {
         f->reply = reply;
         return USHER_OK;
     }
@@ -627,10 +628,13 @@ static enum usher_status read_heads(struct list *l)
     return USHER_OK;
 }
 
-/* Pass the scope with the header @head to @fn.  One whose header cannot be read is counted. */
-static enum usher_status show(struct list *l, const struct found *f, struct usher_text head,
-                              usher_scan_fn *fn, void *payload)
+/* Pass a scope to @fn: @header begins with its head and settings.  One whose header cannot be read
+ * is counted. */
+static enum usher_status show(struct list *l, const struct found *f,
+                              const struct redisReply *header, usher_scan_fn *fn, void *payload)
 {
+    struct usher_text head = usher__redis_text_of(header->element[0]);
+    struct usher_text settings = usher__redis_text_of(header->element[1]);
     const struct usher__redis_dump d = { .noun = (enum usher_noun)f->noun, .name = &f->name };
     struct usher_scope s;
     struct usher_item item = { .kind = USHER_ITEM_SCOPE, .scope = &s };
@@ -645,7 +649,8 @@ static enum usher_status show(struct list *l, const struct found *f, struct ushe
     memset(&s, 0, sizeof s);
     s.noun = (uint8_t)f->noun;
     s.name = f->name;
-    if (head.data != NULL && usher__redis_head_read(head, l->format, &s))
+    if (head.data != NULL && usher__redis_head_read(head, l->format, &s) &&
+        (settings.data == NULL || usher__redis_settings_read(settings, &s)))
         return fn(payload, &item);
     (void)usher__redis_not_understood(&d, "its header cannot be read", l->w.message);
     usher__redis_walk_unread(&l->w);
@@ -661,7 +666,7 @@ static enum usher_status show_moved(struct list *l, const struct found *f, usher
     enum usher_status status = usher__redis_walk_read(&l->w, &d, false, &r);
 
     if (status == USHER_OK)
-        status = show(l, f, usher__redis_text_of(d.header.page[0]->element[0]), fn, payload);
+        status = show(l, f, d.header.page[0], fn, payload);
     else if (status == USHER_MISSING ||
              (status == USHER_UNAVAILABLE && usher__redis_walk_missed(&l->w)))
         status = USHER_OK;
@@ -679,7 +684,7 @@ static enum usher_status show_all(struct list *l, usher_scan_fn *fn, void *paylo
         bool there = f->reply != NULL && f->reply->element[0]->type != REDIS_REPLY_NIL;
 
         if (there)
-            status = show(l, f, usher__redis_text_of(f->reply->element[0]), fn, payload);
+            status = show(l, f, f->reply, fn, payload);
         else if (!f->refused && (f->reply == NULL || l->w.store->map != NULL))
             status = show_moved(l, f, fn, payload);
     }

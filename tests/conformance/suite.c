@@ -3761,19 +3761,26 @@ static void sort_listed(struct listed *l)
     l->n = n;
 }
 
-/* A scope of one of three nouns, with version 1. */
+/* A scope of one of the nouns, with version 1. */
 static void make_listed(const struct fixture *f, unsigned i, char place[32])
 {
+    static const char *const nouns[] = { "number", "room", "id", "queue", "serial" };
+    struct usher_queue_result_settings set = { .limit = 5 };
+    struct usher_serial_form form = { .prefix = "A" };
     char name[16];
 
     (void)snprintf(name, sizeof name, "s%03u", i * 77 % 1000);
-    if (i % 3 == 0)
+    (void)snprintf(place, 32, "%s/%s", nouns[i % 5], name);
+    if (i % 5 == 0)
         assert_int_equal(ask_number_add(f->e, name, "1", NULL), USHER_OK);
-    else if (i % 3 == 1)
+    else if (i % 5 == 1)
         assert_int_equal(ask_room_open(f->e, name, NULL), USHER_OK);
-    else
+    else if (i % 5 == 2)
         assert_int_equal(ask_id_create(f->e, name, 0, NULL), USHER_OK);
-    (void)snprintf(place, 32, "%s/%s", i % 3 == 0 ? "number" : i % 3 == 1 ? "room" : "id", name);
+    else if (i % 5 == 3)
+        assert_int_equal(ask_queue_set(f->e, name, USHER_GIVEN_QUEUE_LIMIT, &set), USHER_OK);
+    else
+        assert_int_equal(ask_serial_rule(f->e, name, USHER_GIVEN_SERIAL_PREFIX, &form), USHER_OK);
 }
 
 /* All pages together are the whole list, whatever their size; in order, if the store has one. */
@@ -3823,7 +3830,7 @@ TEST(scopes_are_listed_in_pages)
         list_page(f, 9, USHER_ROOM, &found, next);
     while (next[0] != '\0');
     sort_listed(&found);
-    assert_int_equal(found.n, LISTED / 3);
+    assert_int_equal(found.n, LISTED / 5);
     for (size_t i = 0; i < found.n; i++)
         assert_memory_equal(found.scope[i], "room/", 5);
 }
@@ -3859,6 +3866,8 @@ TEST(a_page_of_scopes_begins_after_a_name)
 TEST(pages_of_scopes_miss_none_while_others_change)
 {
     static const size_t sizes[] = { 1, 2, 5, 40 };
+    static const enum usher_noun nouns[] = { USHER_NUMBER, USHER_ROOM, USHER_ID, USHER_QUEUE,
+                                             USHER_SERIAL };
     static struct listed all, found, gone;
     struct fixture *f = *state;
 
@@ -3882,11 +3891,9 @@ TEST(pages_of_scopes_miss_none_while_others_change)
             if (found.n > n && gone.n < 10) {
                 const char *last = found.scope[found.n - 1];
                 const char *name = strchr(last, '/') + 1;
-                enum usher_noun noun = last[0] == 'n'   ? USHER_NUMBER
-                                       : last[0] == 'r' ? USHER_ROOM
-                                                        : USHER_ID;
 
-                (void)usher_drop(f->e, noun, name, NULL);
+                (void)usher_drop(f->e, nouns[strcspn("nriqs", (char[]){ last[0], '\0' })], name,
+                                 NULL);
                 (void)snprintf(gone.scope[gone.n++], sizeof gone.scope[0], "%s", last);
             }
             assert_true(++pages < 2 * LISTED);
@@ -3898,13 +3905,12 @@ TEST(pages_of_scopes_miss_none_while_others_change)
                 fail_msg("%s is missing in pages of %zu", all.scope[i], sizes[k]);
         /* the next size begins with an empty store */
         for (unsigned i = 0; i < 500; i++) {
-            static const enum usher_noun nouns[] = { USHER_NUMBER, USHER_ROOM, USHER_ID };
             char name[16];
 
             if (i >= 30 && (i < 100 || i % 300 - 100 >= 30))
                 continue;
             (void)snprintf(name, sizeof name, "s%03u", i * 77 % 1000);
-            (void)usher_drop(f->e, nouns[i % 3], name, NULL);
+            (void)usher_drop(f->e, nouns[i % 5], name, NULL);
         }
         found.n = 0;
         next[0] = '\0';

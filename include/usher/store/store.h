@@ -178,7 +178,8 @@ struct usher_store_ops {
     enum usher_status (*scan)(struct usher_store *s, enum usher_noun noun,
                               const struct usher_text *scope, int64_t deadline_ms,
                               usher_scan_fn *fn, void *payload, char message[192]);
-    /* Must.  Pass a page of scopes, without their records, to @fn, and set page->next.  A scope
+    /* Must.  Pass a page of scopes, without their records, to @fn, and set page->next.  Settings
+     * that are not stored may be 0 instead of their defaults, and gaps left out.  A scope
      * that exists during all pages is in one of them at least.  A store whose scopes have an order
      * passes each once, by noun and in byte order of names; its cursors are NOUN/NAME.  Another
      * store has cursors of its own, and may pass a scope twice, or fewer than page->max although

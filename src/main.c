@@ -9,6 +9,7 @@
 
 #include "cli/answer.h"
 #include "cli/cli.h"
+#include "cli/csv.h"
 #include "cli/json.h"
 #include "cli/parse.h"
 #include "core/verbs.h"
@@ -39,12 +40,16 @@ const struct cli_program usher__cli_programs[] = {
       "run commands from standard input; -e: stop at the first that is not ok or same" },
     { "check", usher__cli_check, "[--repair]",
       "check all invariants of the store; --repair: repair what can be repaired" },
-    { "scopes", usher__cli_run, "[NOUN] [after=NOUN/NAME] [max=N]",
+    { "scopes", usher__cli_run, "[NOUN] [after=NEXT] [max=N]",
       "list the scopes of the store: pools, queues, rooms, rules, dispensers\n"
       "\n"
       "  NOUN        only this noun: number, queue, room, serial, id\n"
       "  after       continue where a page ended: its next\n"
-      "  max         maximum number of scopes (1 to 10000, default 100)\n"
+      "  max         one page of at most this number of scopes (1 to 10000); without it all\n"
+      "              scopes are listed, in order\n"
+      "\n"
+      "On Redis the scopes of a page come in no order, and next is a text for that store only.  In\n"
+      "a cluster one may be in two pages.  Elsewhere next is NOUN/NAME, and any name can be given.\n"
       "\n"
       "Each scope has its version, the time of its next expiry (due), and a count of its content:\n"
       "numbers, agents and users, members, serials that are held.\n" },
@@ -240,6 +245,11 @@ static int run(struct cli *cli, char *const *words, size_t n)
         return help(cli, words, n);
     while (p->word != NULL && strcmp(p->word, words[0]) != 0)
         p++;
+    if (cli->csv && cli->json)
+        return usher__cli_fail(cli, USHER_INVALID, "--csv and --json exclude each other");
+    if (cli->csv && p->word != NULL && p->run != usher__cli_run && p->run != usher__cli_status &&
+        p->run != usher__cli_watch)
+        return usher__csv_refuse(cli, p->word);
     cli->notices = p->word != NULL && p->run != usher__cli_status; /* status reports it itself */
     rc = p->word != NULL ? p->run(cli, words, n) : usher__cli_run(cli, words, n);
     close_store(cli);
@@ -250,11 +260,9 @@ static int run(struct cli *cli, char *const *words, size_t n)
 static int options(struct cli *cli, int argc, char **argv)
 {
     static const struct option longs[] = {
-        { "store", required_argument, NULL, 's' },
-        { "json", no_argument, NULL, 'j' },
-        { "help", no_argument, NULL, 'h' },
-        { "version", no_argument, NULL, 'V' },
-        { NULL, 0, NULL, 0 },
+        { "store", required_argument, NULL, 's' }, { "json", no_argument, NULL, 'j' },
+        { "csv", no_argument, NULL, 'c' },         { "help", no_argument, NULL, 'h' },
+        { "version", no_argument, NULL, 'V' },     { NULL, 0, NULL, 0 },
     };
     char quoted[PARSE_QUOTE_MAX];
     char *const help = (char[]){ "help" };
@@ -268,6 +276,9 @@ static int options(struct cli *cli, int argc, char **argv)
             break;
         case 'j':
             cli->json = true;
+            break;
+        case 'c':
+            cli->csv = true;
             break;
         case 'e':
             cli->strict = true;
@@ -306,6 +317,8 @@ static int options_behind(struct cli *cli, char **words, size_t *n)
                 words[left++] = words[i];
         } else if (strcmp(words[i], "--json") == 0) {
             cli->json = true;
+        } else if (strcmp(words[i], "--csv") == 0) {
+            cli->csv = true;
         } else if (shell && strcmp(words[i], "-e") == 0) {
             cli->strict = true;
         } else if (strncmp(words[i], "--store=", 8) == 0) {

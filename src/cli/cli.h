@@ -22,6 +22,7 @@
 struct cli {
     const char *store;           /* a URL; never printed, it may hold a password */
     bool json;                   /* --json, or a shell whose input is no terminal */
+    bool csv;                    /* --csv */
     bool shell;                  /* commands are lines of standard input */
     bool terminal;               /* and they are edited at a terminal */
     bool strict;                 /* -e */

@@ -264,7 +264,7 @@ static void overview(FILE *out)
 
     fputs("usher hands out scarce things, each to one holder at a time.\n"
           "\n"
-          "  usher [-s STORE] [--json] NOUN VERB [ARGUMENT...] [key=value...]\n"
+          "  usher [-s STORE] [--json|--csv] NOUN VERB [ARGUMENT...] [key=value...]\n"
           "\n",
           out);
     for (unsigned i = 0; (noun = usher__noun_at(i)) != NULL; i++) {
@@ -284,6 +284,7 @@ static void overview(FILE *out)
           "  -s, --store STORE  memory:, sqlite:PATH, redis://HOST, redis+cluster://HOST\n"
           "                     (default $USHER_STORE, else sqlite:usher.db)\n"
           "  --json             print one JSON object a line\n"
+          "  --csv              print a list as CSV, all of its pages (`usher help csv`)\n"
           "  -e                 shell: stop at the first line that is not ok or same\n"
           "  -h, --help         print help, also after a noun, verb or command\n"
           "  --version          print the version and the stores that are built in\n"

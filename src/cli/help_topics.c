@@ -67,6 +67,27 @@ const struct help_topic usher__help_topics[] = {
 "message; with lost also from, the last version that is known not to be lost.  Later versions\n"
 "may add keys after these.\n" },
 
+    { "csv", "lists as CSV: --csv",
+"With --csv a list is one line of names and one line for each row, for spreadsheets and scripts:\n"
+"\n"
+"  usher --csv number list desk > desk.csv\n"
+"  usher --csv queue history support since=1795000000000\n"
+"\n"
+"Lists are scopes, status and watch, and each verb whose JSON has an array of rows: list, changes,\n"
+"queue agents and history, room list and snapshot, serial holds and journal, and others.  A verb\n"
+"without rows is refused before it does anything; figures and settings are in --json.\n"
+"\n"
+"All pages are read, one after the other.  With max=N (serial holds: n=N) it is one page.\n"
+"The names are those of the rows in JSON, and so are the values: times are Unix milliseconds.  A\n"
+"value that does not exist is empty.  A list within a row is A,B, and fields are a=1 b=2.  Bytes\n"
+"of a room's value that are not UTF-8 are base64:... .  An answer with several lists (room\n"
+"snapshot) has a first column kind.\n"
+"\n"
+"Cells with a comma, a quotation mark or a line break are in quotation marks, as in RFC 4180; a\n"
+"line ends with a line feed.  Values are written as they are.  A spreadsheet may compute a name\n"
+"that begins with = + - or @: import such columns as text.\n"
+"Messages go to standard error, and the exit codes are those of `usher help exit`.\n" },
+
     { "exit", "status words and exit codes",
 "  0  ok           done\n"
 "     same         already so; nothing changed\n"

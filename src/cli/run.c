@@ -8,7 +8,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <usher/store/store.h>
+
 #include "cli/answer.h"
+#include "cli/csv.h"
 #include "cli/parse.h"
 #include "cli/silence.h"
 #include "cli/table.h"
@@ -35,6 +38,12 @@ enum cli_use usher__run_use(const struct usher_operation *command)
     return (verb->flags & (USHER__WRITES | USHER__READS)) == USHER__WRITES ? CLI_WRITES : CLI_LOOKS;
 }
 
+/* Return whether @command lists all scopes: without max=, all pages. */
+static bool lists_all(const struct usher_operation *command)
+{
+    return command->verb == USHER_STORE_SCOPES && (command->given & USHER_GIVEN_STORE_MAX) == 0;
+}
+
 bool usher__run_has_steps(const struct usher_operation *command)
 {
     const struct usher__verb *verb = usher__verb((unsigned)command->verb);
@@ -42,6 +51,8 @@ bool usher__run_has_steps(const struct usher_operation *command)
                (usher__noun((unsigned)command->verb >> 8)->texts(command) & 1u) != 0;
     int64_t max;
 
+    if (lists_all(command))
+        return true;
     return (verb->flags & USHER__STEPS) != 0 && !one &&
            (command->request.data == NULL || (verb->flags & USHER__ENDS) != 0) &&
            !usher__operation_number(command, USHER_FIELD_MAX, &max);
@@ -104,11 +115,92 @@ bool usher__run_steps_end(struct run_steps *s, struct usher_result *reply)
     return false;
 }
 
+/* The order of scopes: by noun, then by name. */
+static int by_place(const void *a, const void *b)
+{
+    const struct usher_text *x = &((const struct usher_store_result_row *)a)->name;
+    const struct usher_text *y = &((const struct usher_store_result_row *)b)->name;
+    size_t n = x->size < y->size ? x->size : y->size;
+    unsigned noun_x = 0, noun_y = 0;
+    const struct usher__noun *noun;
+    int order = memcmp(x->data, y->data, n);
+
+    for (unsigned i = 0; (noun = usher__noun_at(i)) != NULL; i++) {
+        size_t size = strlen(noun->word);
+
+        noun_x = x->size > size && memcmp(x->data, noun->word, size) == 0 && x->data[size] == '/'
+                     ? i
+                     : noun_x;
+        noun_y = y->size > size && memcmp(y->data, noun->word, size) == 0 && y->data[size] == '/'
+                     ? i
+                     : noun_y;
+    }
+    if (noun_x != noun_y)
+        return noun_x < noun_y ? -1 : 1;
+    return order != 0 ? order : (x->size > y->size) - (x->size < y->size);
+}
+
+/* Sort the rows, and remove those that came twice. */
+static void sort_rows(struct usher_store_result *of)
+{
+    struct usher_store_result_row *rows = (struct usher_store_result_row *)(uintptr_t)of->rows;
+    size_t n = 0;
+
+    if (of->n_rows > 1)
+        qsort(rows, of->n_rows, sizeof *rows, by_place);
+    for (size_t i = 0; i < of->n_rows; i++)
+        if (n == 0 || by_place(&rows[i], &rows[n - 1]) != 0)
+            rows[n++] = rows[i];
+    of->n_rows = n;
+}
+
+/* List all scopes: the rows of all pages in one answer.  A page that is not complete is no reason
+ * to end. */
+static void run_pages(struct usher_engine *e, const struct usher_operation *command,
+                      struct usher_result *all)
+{
+    struct usher_operation next = *command;
+    struct usher_result page;
+    char after[sizeof page.of.store.after];
+    bool more = true;
+
+    next.given |= USHER_GIVEN_STORE_MAX;
+    next.arg.store.max = USHER_LIST_MAX;
+    usher__run_batch(e, &next, all, 1);
+    while (usher__answer_there(all) && more && all->of.store.after_size > 0) {
+        memcpy(after, all->of.store.after, sizeof after);
+        next.arg.store.after = (struct usher_text){ after, all->of.store.after_size };
+        all->of.store.after_size = 0;
+        usher__run_batch(e, &next, &page, 1);
+        more = usher__answer_there(&page);
+        for (size_t i = 0; more && i < page.of.store.n_rows; i++)
+            more = usher_result_add_row(all, USHER_STORE, &page.of.store.rows[i]) == USHER_OK;
+        if (more) {
+            all->of.store.after_size = page.of.store.after_size;
+            memcpy(all->of.store.after, page.of.store.after, sizeof page.of.store.after);
+        }
+        if (page.status != USHER_OK) { /* the first reason counts */
+            if (all->status == USHER_OK)
+                memcpy(all->message, page.message, sizeof all->message);
+            all->status = page.status;
+            all->of.store.partial = true;
+        }
+        usher_result_done(&page);
+    }
+    if (all->of.store.after_size == 0)
+        all->of.store.more = false;
+    sort_rows(&all->of.store);
+}
+
 void usher__run_steps(struct usher_engine *e, const struct usher_operation *command,
                       struct usher_result *ret_reply)
 {
     struct run_steps s;
 
+    if (lists_all(command)) {
+        run_pages(e, command, ret_reply);
+        return;
+    }
     usher__run_steps_begin(&s, command);
     do
         usher__run_batch(e, &s.next, ret_reply, 1);
@@ -150,8 +242,14 @@ int usher__cli_run(struct cli *cli, char *const *words, size_t n)
     unsigned char *block;
     int rc;
 
+    if (cli->csv && verb != NULL && verb->run != NULL) {
+        (void)snprintf(message, sizeof message, "%s %s", words[0], words[1]);
+        return usher__csv_refuse(cli, message);
+    }
     if (verb != NULL && verb->run != NULL)
         return verb->run(cli, words, n);
+    if (cli->csv)
+        return usher__csv_run(cli, words, n);
     if (!usher__parse_command(words, n, &command, &block, message)) {
         free(block);
         return usher__cli_fail(cli, USHER_INVALID, "%s", message);

@@ -17,6 +17,7 @@ enum cli_use usher__run_use(const struct usher_operation *command);
 /* Some verbs work in steps (USHER__STEPS); without a request id (whose repeat would be answered
  * with the first step) or a number of one's own, all of them are one command here. */
 bool usher__run_has_steps(const struct usher_operation *command);
+/* The list of scopes without max= is one command, too: all of its pages together. */
 void usher__run_steps(struct usher_engine *e, const struct usher_operation *command,
                       struct usher_result *ret_reply);
 

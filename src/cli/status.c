@@ -11,6 +11,7 @@
 #include <usher/store/store.h>
 
 #include "cli/answer.h"
+#include "cli/csv.h"
 #include "core/text.h"
 
 #define EACH_MS 2000 /* timeout of a server, as in usher_nodes() */
@@ -213,6 +214,21 @@ static enum usher_status ask(struct cli *cli, struct shown *s)
     return status;
 }
 
+/* Print the @size bytes of objects in @nodes as rows. */
+static void print_csv(const char *nodes, size_t size)
+{
+    static const char *const columns[] = { "role",       "answers",   "address",  "id",
+                                           "software",   "master",    "why",      "durability",
+                                           "policy",     "evicts",    "identity", "slots",
+                                           "replicas",   "lag_bytes", "lag",      "ahead",
+                                           "own_clocks", NULL };
+    char *array = usher__cli_resize(NULL, size + 3);
+
+    (void)snprintf(array, size + 3, "[%s]", nodes);
+    usher__csv_objects(stdout, columns, array);
+    (void)usher__cli_resize(array, 0);
+}
+
 /* Status and counts are printed first, but are known last. */
 static int show_object(struct cli *cli, struct shown *s)
 {
@@ -230,6 +246,11 @@ static int show_object(struct cli *cli, struct shown *s)
     if (fclose(out) != 0) {
         free(nodes);
         return usher__cli_fail(cli, USHER_NOMEM, "out of memory");
+    }
+    if (cli->csv) {
+        print_csv(nodes, size);
+        free(nodes);
+        return status == USHER_OK ? 0 : usher__cli_fail(cli, status, "%s", s->message);
     }
     putchar('{');
     usher__json_text(&j, "status", usher_status_word(status));
@@ -260,7 +281,7 @@ int usher__cli_status(struct cli *cli, char *const *words, size_t n)
         return usher__cli_open(cli, CLI_LOOKS); /* reports the reason */
     shown.closed = status != USHER_OK;
     (void)snprintf(shown.message, sizeof shown.message, "%s", shown.closed ? usher_message() : "");
-    shown.lines = !cli->json;
+    shown.lines = !cli->json && !cli->csv;
     if (!shown.lines)
         return show_object(cli, &shown);
     status = ask(cli, &shown);

@@ -18,6 +18,7 @@
 #include <time.h>
 
 #include "cli/answer.h"
+#include "cli/csv.h"
 #include "cli/parse.h"
 #include "cli/progress.h"
 #include "cli/run.h"
@@ -106,6 +107,8 @@ static void print(const struct cli *cli, const struct usher_notice *n)
 {
     if (cli->json)
         usher__answer_notice(stdout, n);
+    else if (cli->csv)
+        usher__csv_notice(stdout, n);
     else
         notice_plain(n);
 }
@@ -165,10 +168,11 @@ static void remark(struct watching *w, const struct followed *f, enum usher_stat
 
     w->rc = usher__cli_exit_code(status);
     if (!w->cli->json) {
-        printf("%s: %s\n", f->scope,
-               status == USHER_REFUSED ? reply->message
-               : status == USHER_STALE ? "notices are missing: the log does not reach back that far"
-               : status == USHER_LOST  ? "the store has lost the last notices; from the log's "
+        fprintf(w->cli->csv ? stderr : stdout, "%s: %s\n", f->scope,
+                status == USHER_REFUSED ? reply->message
+                : status == USHER_STALE
+                    ? "notices are missing: the log does not reach back that far"
+                : status == USHER_LOST ? "the store has lost the last notices; from the log's "
                                          "beginning:"
                                        : "there is no such scope");
         return;
@@ -450,5 +454,7 @@ int usher__cli_watch(struct cli *cli, char *const *words, size_t n)
     rc = usher__cli_open(cli, polls ? CLI_LOOKS : CLI_WRITES);
     if (rc != 0)
         return rc;
+    if (cli->csv)
+        usher__csv_notices(stdout);
     return polls ? poll_all(&w) : listen_to(cli, words + 1, scopes - 1);
 }

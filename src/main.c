@@ -91,8 +91,8 @@ const struct cli_program usher__cli_programs[] = {
       "print changes as they happen: of rooms and of other scopes with a log, from any process" },
     { "serve", usher__cli_serve,
       "[--listen=unix:PATH|HOST:PORT]... [--http=HOST:PORT] [--auth-file=FILE] [--clients=N] "
-      "[--command=BYTES] [--words=N] [--out=BYTES] [--channels=N] [--tended=N] [--slow=MS] "
-      "[--idle=MS]",
+      "[--command=BYTES] [--words=N] [--out=BYTES] [--channels=N] [--tended=N] [--metrics=N] "
+      "[--slow=MS] [--idle=MS]",
       "serve the store to Redis clients on this machine" },
     { "version", usher__cli_version, "", "print the version and the stores that are built in" },
     { "help", usher__cli_help, "[TOPIC]", "print this text, or help on a topic" },

@@ -1689,8 +1689,18 @@ mutant 'serve: HTTP hears of no connection after many' src/serve/http.c \
     's/^    } while (connections(s->http) < before);/    } while (connections(s->http) > before);/' tests/cli/what_is_asked_of_serve_is_answered.sh
 mutant 'serve: HTTP answers requests for any host' src/serve/http.c \
     's/^    if (!is_host_of(s->http,/    if (s == NULL \&\& !is_host_of(s->http,/' tests/cli/what_is_asked_of_serve_is_answered.sh
-mutant 'serve: scopes that are too many are left out' src/serve/http.c \
-    's/^        fault(a, word, "is one scope too many (limit 1000)");/        return MHD_YES;/' tests/cli/what_is_asked_of_serve_is_answered.sh
+mutant 'serve: scopes that are too many are left out' src/serve/scrape.c \
+    's/^        return "is one scope too many (limit 1000)";/        return NULL;/' tests/cli/what_is_asked_of_serve_is_answered.sh
+mutant 'metrics: scopes beyond the limit are not counted' src/serve/scrape.c \
+    's/^        p->omitted++;/        (void)p->omitted;/' tests/cli/metrics_are_those_of_prometheus.sh
+mutant 'metrics: the list ends with its first page' src/serve/scrape.c \
+    's/^        more = reply != NULL/        more = false \&\& reply != NULL/' tests/cli/metrics_are_those_of_prometheus.sh
+mutant 'metrics: a scope named twice is there twice' src/serve/scrape.c \
+    's/^        if (n > 0 && compare/        if (n > p->n \&\& compare/' tests/cli/metrics_are_those_of_prometheus.sh
+mutant 'metrics: milliseconds are called seconds' src/serve/scrape.c \
+    's/^    if (scale == SECONDS || scale == TIME)/    if (scale == TIME)/' tests/cli/metrics_are_those_of_prometheus.sh
+mutant 'metrics: a scope that was not read is missing' src/serve/scrape.c \
+    's/^    if (!done && reply->status != USHER_MISSING) {/    if (!done \&\& p == NULL) {/' tests/cli/metrics_are_those_of_prometheus.sh
 mutant 'serve: a store that is gone is served' src/serve/loop.c \
     's/^    while (!told_to_stop \&\& s->gone.*/    while (!told_to_stop)/' tests/cli/what_is_asked_of_serve_is_answered.sh
 mutant 'serve: a value in its place is an option' src/parse/parse.c \

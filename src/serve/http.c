@@ -2,8 +2,11 @@
 /*
  * /metrics by libmicrohttpd, in the loop of the server: its descriptor is polled with the others.
  *
- *   GET /metrics                      metrics of the server
- *   GET /metrics?scope=number/sales   and of scopes, as `stats` (or `show`, `check`) has them
+ *   GET /metrics                      metrics of the server, and of the scopes of the store
+ *   GET /metrics?noun=queue           … of the scopes of a noun
+ *   GET /metrics?scope=number/sales   … of this scope
+ *
+ * The connection is suspended until its scrape (scrape.c) has read the scopes.
  *
  * A request is answered only if its Host is a name of this machine: a page of another site that has
  * its name resolved to 127.0.0.1 (DNS rebinding) sends its own.
@@ -14,7 +17,6 @@
 
 #ifdef HAVE_LIBMICROHTTPD
 
-#include <inttypes.h>
 #include <microhttpd.h>
 #include <stdio.h>
 #include <string.h>
@@ -22,14 +24,12 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <usher/command.h>
+#include "parse/parse.h"
 
-#include "core/text.h"
-#include "core/verbs.h"
-
-#define SCOPES_MAX 1000
 #define CONNECTIONS_MAX 16
-#define CONNECTION_BYTES ((size_t)524288) /* SCOPES_MAX names of any length, and what MHD needs */
+#define CONNECTION_BYTES                                                    \
+    ((size_t)524288) /* SERVE_SCOPES_MAX names of any length, and MHD's own \
+                      */
 #define PATIENCE_MS 10000
 
 /* A connection is for one request, and is closed after PATIENCE_MS even if it is not idle: as many
@@ -37,7 +37,10 @@
 struct connection {
     bool open;
     int fd;
-    int64_t until_ms;
+    int64_t until_ms; /* INT64_MAX: it was shut down */
+    struct MHD_Connection *handle;
+    struct scrape *scrape; /* of the request; NULL: none */
+    bool suspended;
 };
 
 struct http {
@@ -47,116 +50,6 @@ struct http {
     char address[160]; /* it listens there, HOST:PORT */
     char named[160];   /* as --http has it */
 };
-
-/* ---- scopes ------------------------------------------------------------------------------- */
-
-/* The verb with statistics of @scope, which is NOUN/NAME.  0: it is not. */
-static uint32_t verb_of(const char *scope)
-{
-    const char *slash = strchr(scope, '/');
-    const struct usher__noun *noun;
-
-    for (unsigned i = 0; slash != NULL && (noun = usher__noun_at(i)) != NULL; i++)
-        if (!noun->hidden && strlen(noun->word) == (size_t)(slash - scope) &&
-            strncmp(noun->word, scope, (size_t)(slash - scope)) == 0)
-            for (unsigned k = 0; k < noun->n_verbs; k++)
-                if ((noun->verbs[k].flags & USHER__FIGURES) != 0)
-                    return noun->verbs[k].verb;
-    return 0;
-}
-
-static void label(struct out *to, const char *text)
-{
-    for (; *text != '\0'; text++) {
-        if (*text == '"' || *text == '\\')
-            usher__out_put(to, "\\", 1);
-        usher__out_put(to, *text == '\n' ? " " : text, 1);
-    }
-}
-
-static void figure(struct out *to, const char *scope, const char *key, int64_t number)
-{
-    usher__out_print(to, "usher_scope{scope=\"");
-    label(to, scope);
-    usher__out_print(to, "\",key=\"%s\"} %" PRId64 "\n", key, number);
-}
-
-static void figures(struct out *to, const char *scope, const struct usher_reply *reply)
-{
-    size_t n = 0;
-    const struct usher_value *values = usher_reply_values(reply, USHER_ANSWER, &n);
-    bool done = USHER_IS_DONE(reply->status);
-
-    if (done || reply->status == USHER_MISSING)
-        figure(to, scope, "there", done);
-    else /* whether it is there is not known */
-        figure(to, scope, "failed", 1);
-    if (!done)
-        return;
-    figure(to, scope, "version", (int64_t)reply->version);
-    for (size_t i = 0; i < n; i++) {
-        const struct usher_field_about *about = usher_about_field(values[i].field);
-
-        if (about != NULL && about->type != USHER_TYPE_TOKEN && about->type != USHER_TYPE_CODE &&
-            about->type < USHER_TYPE_TEXT)
-            figure(to, scope, about->word, values[i].number);
-    }
-}
-
-struct asking {
-    size_t n;
-    struct usher_command commands[SCOPES_MAX];
-    const char *words[SCOPES_MAX];
-    struct usher_reply *replies[SCOPES_MAX];
-    char fault[160]; /* what is wrong with the request; "": nothing */
-};
-
-static void fault(struct asking *a, const char *word, const char *why)
-{
-    char quoted[PARSE_QUOTE_MAX];
-
-    if (a->fault[0] == '\0')
-        (void)snprintf(a->fault, sizeof a->fault, "`%s` %s\n", usher__quote(quoted, word), why);
-}
-
-/* An argument of the request. */
-static enum MHD_Result scope(void *payload, enum MHD_ValueKind kind, const char *key,
-                             size_t key_size, const char *word, size_t size)
-{
-    struct asking *a = payload;
-    const char *slash = word != NULL ? strchr(word, '/') : NULL;
-    uint32_t verb = slash != NULL ? verb_of(word) : 0;
-
-    (void)kind;
-    if (key_size != 5 || strcmp(key, "scope") != 0)
-        fault(a, key, "is not an argument: use scope=NOUN/NAME");
-    else if (verb == 0)
-        fault(a, word != NULL ? word : "", "is not a scope: write NOUN/NAME, as in number/sales");
-    else if (strlen(word) != size || usher__scope_fault(slash + 1, strlen(slash + 1)) != NULL)
-        fault(a, word, "is not a scope: its name is invalid");
-    else if (a->n == SCOPES_MAX)
-        fault(a, word, "is one scope too many (limit 1000)");
-    else {
-        a->commands[a->n] = (struct usher_command){ verb, USHER_TO_NUL, slash + 1, NULL, 0, NULL };
-        a->words[a->n++] = word;
-    }
-    return a->fault[0] == '\0' ? MHD_YES : MHD_NO;
-}
-
-/* All of them are one batch. */
-static void scopes(struct server *s, struct asking *a, struct out *to)
-{
-    usher__out_print(to, "# HELP usher_scope Figures of a scope.\n"
-                         "# TYPE usher_scope gauge\n");
-    (void)usher_execute(s->cli->engine, a->commands, a->n, 0, a->replies);
-    for (size_t i = 0; i < a->n; i++) {
-        if (a->replies[i] != NULL)
-            figures(to, a->words[i], a->replies[i]);
-        else
-            figure(to, a->words[i], "failed", 1);
-        usher_reply_done(a->replies[i]);
-    }
-}
 
 /* ---- requests ----------------------------------------------------------------------------- */
 
@@ -196,25 +89,90 @@ static bool is_host_of(const struct http *h, const char *host)
             is_named(host, h->address) || is_named(host, h->named));
 }
 
-static enum MHD_Result metrics(struct server *s, struct MHD_Connection *connection)
+struct request {
+    struct scrape *scrape;
+    char fault[160]; /* "": none */
+};
+
+static void fault(struct request *r, const char *word, const char *why)
 {
-    struct asking *a = usher__cli_resize(NULL, sizeof *a);
+    char quoted[PARSE_QUOTE_MAX];
+
+    (void)snprintf(r->fault, sizeof r->fault, "`%s` %s\n", usher__quote(quoted, word), why);
+}
+
+/* An argument of the request. */
+static enum MHD_Result argument(void *payload, enum MHD_ValueKind kind, const char *key,
+                                size_t key_size, const char *word, size_t size)
+{
+    struct request *r = payload;
+    bool noun = key_size == 4 && strcmp(key, "noun") == 0;
+    const char *why;
+
+    (void)kind;
+    if (!noun && (key_size != 5 || strcmp(key, "scope") != 0)) {
+        fault(r, key, "is not an argument: use scope=NOUN/NAME or noun=NOUN");
+        return MHD_NO;
+    }
+    if (word == NULL) {
+        word = "";
+        size = 0;
+    }
+    why = noun ? usher__scrape_list(r->scrape, word) : usher__scrape_add(r->scrape, word, size);
+    if (why != NULL)
+        fault(r, word, why);
+    return why == NULL ? MHD_YES : MHD_NO;
+}
+
+static enum MHD_Result page(struct server *s, struct MHD_Connection *connection,
+                            struct connection *c)
+{
     struct out text = { NULL, 0, 0, 0 };
     enum MHD_Result result;
 
-    memset(a, 0, sizeof *a);
-    (void)MHD_get_connection_values_n(connection, MHD_GET_ARGUMENT_KIND, scope, a);
-    if (a->fault[0] != '\0') {
-        result = answer(connection, MHD_HTTP_BAD_REQUEST, a->fault, strlen(a->fault));
-    } else {
-        usher__figures_metrics(&s->figures, &text);
-        if (a->n > 0)
-            scopes(s, a, &text);
-        result = answer(connection, MHD_HTTP_OK, text.data, usher__out_size(&text));
-        usher__out_done(&text);
-    }
-    (void)usher__cli_resize(a, 0);
+    usher__figures_metrics(s->cli->engine, &s->figures, &text);
+    usher__scrape_print(c->scrape, &text);
+    result = answer(connection, MHD_HTTP_OK, text.data, usher__out_size(&text));
+    usher__out_done(&text);
+    usher__scrape_free(c->scrape);
+    c->scrape = NULL;
     return result;
+}
+
+static enum MHD_Result metrics(struct server *s, struct MHD_Connection *connection)
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+    struct connection *c = info != NULL ? info->socket_context : NULL;
+    struct request r;
+
+    if (c == NULL)
+        return MHD_NO;
+    if (c->scrape != NULL)
+        return page(s, connection, c);
+    r.fault[0] = '\0';
+    r.scrape = usher__scrape_new(s, c);
+    (void)MHD_get_connection_values_n(connection, MHD_GET_ARGUMENT_KIND, argument, &r);
+    if (r.fault[0] != '\0') {
+        usher__scrape_free(r.scrape);
+        return answer(connection, MHD_HTTP_BAD_REQUEST, r.fault, strlen(r.fault));
+    }
+    c->handle = connection;
+    c->scrape = r.scrape;
+    usher__scrape_begin(c->scrape);
+    if (usher__scrape_done(c->scrape))
+        return page(s, connection, c);
+    MHD_suspend_connection(connection);
+    c->suspended = true;
+    return MHD_YES;
+}
+
+void usher__serve_scraped(struct scrape *p)
+{
+    struct connection *c = usher__scrape_owner(p);
+
+    c->suspended = false;
+    MHD_resume_connection(c->handle);
 }
 
 static enum MHD_Result request(void *payload, struct MHD_Connection *connection, const char *url,
@@ -254,28 +212,35 @@ static void connection(void *payload, struct MHD_Connection *connection, void **
     struct connection *c = *state;
 
     if (code == MHD_CONNECTION_NOTIFY_CLOSED) {
-        if (c != NULL)
-            c->open = false;
+        if (c == NULL)
+            return;
+        usher__scrape_free(c->scrape);
+        c->scrape = NULL;
+        c->open = false;
         return;
     }
     info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
     for (c = h->of; info != NULL && c < h->of + CONNECTIONS_MAX; c++) {
         if (c->open)
             continue;
-        *c = (struct connection){ true, info->connect_fd, usher__serve_now_ms() + PATIENCE_MS };
+        *c = (struct connection){ .open = true,
+                                  .fd = info->connect_fd,
+                                  .until_ms = usher__serve_now_ms() + PATIENCE_MS };
         *state = c;
         return;
     }
 }
 
-/* MHD closes a connection that is shut down. */
-static void shut_late(const struct http *h)
+/* MHD closes a connection that is shut down; one that is suspended, when it is resumed. */
+static void shut_late(struct http *h)
 {
     int64_t now_ms = usher__serve_now_ms();
 
-    for (const struct connection *c = h->of; c < h->of + CONNECTIONS_MAX; c++)
-        if (c->open && c->until_ms <= now_ms)
+    for (struct connection *c = h->of; c < h->of + CONNECTIONS_MAX; c++)
+        if (c->open && c->until_ms <= now_ms) {
             (void)shutdown(c->fd, SHUT_RDWR);
+            c->until_ms = INT64_MAX;
+        }
 }
 
 /* ---- the loop ----------------------------------------------------------------------------- */
@@ -291,10 +256,11 @@ const char *usher__serve_http_open(struct server *s, const char *where)
         return fault;
     h = usher__cli_resize(NULL, sizeof *h);
     memset(h, 0, sizeof *h);
-    h->daemon = MHD_start_daemon(
-        MHD_USE_EPOLL, 0, NULL, NULL, request, s, MHD_OPTION_LISTEN_SOCKET, (MHD_socket)fd,
-        MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS_MAX, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
-        CONNECTION_BYTES, MHD_OPTION_NOTIFY_CONNECTION, connection, h, MHD_OPTION_END);
+    h->daemon = MHD_start_daemon(MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL, request,
+                                 s, MHD_OPTION_LISTEN_SOCKET, (MHD_socket)fd,
+                                 MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS_MAX,
+                                 MHD_OPTION_CONNECTION_MEMORY_LIMIT, CONNECTION_BYTES,
+                                 MHD_OPTION_NOTIFY_CONNECTION, connection, h, MHD_OPTION_END);
     info = h->daemon != NULL ? MHD_get_daemon_info(h->daemon, MHD_DAEMON_INFO_EPOLL_FD) : NULL;
     if (info == NULL) {
         if (h->daemon != NULL)
@@ -315,6 +281,13 @@ void usher__serve_http_close(struct server *s)
 {
     if (s->http == NULL)
         return;
+    for (struct connection *c = s->http->of; c < s->http->of + CONNECTIONS_MAX; c++)
+        if (c->suspended) {
+            (void)shutdown(c->fd, SHUT_RDWR);
+            c->suspended = false;
+            MHD_resume_connection(c->handle);
+        }
+    (void)MHD_run(s->http->daemon);
     MHD_stop_daemon(s->http->daemon); /* closes the socket, too */
     s->http = usher__cli_resize(s->http, 0);
 }
@@ -335,7 +308,9 @@ int usher__serve_http_timeout(const struct server *s)
     if (MHD_get_timeout(s->http->daemon, &ms) == MHD_YES)
         wait = ms < PATIENCE_MS ? (int)ms : PATIENCE_MS;
     for (const struct connection *c = s->http->of; c < s->http->of + CONNECTIONS_MAX; c++) {
-        int left = !c->open ? -1 : c->until_ms > now_ms ? (int)(c->until_ms - now_ms) : 0;
+        int left = !c->open || c->until_ms == INT64_MAX ? -1
+                   : c->until_ms > now_ms               ? (int)(c->until_ms - now_ms)
+                                                        : 0;
 
         if (left >= 0 && (wait < 0 || left < wait))
             wait = left;
@@ -368,6 +343,11 @@ void usher__serve_http_run(struct server *s)
 }
 
 #else
+
+void usher__serve_scraped(struct scrape *p)
+{
+    (void)p;
+}
 
 const char *usher__serve_http_open(struct server *s, const char *where)
 {

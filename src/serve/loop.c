@@ -277,10 +277,10 @@ static void watch_fd(struct server *s, size_t *n, int fd, short events)
     s->polled[(*n)++] = (struct pollfd){ .fd = fd, .events = events };
 }
 
-/* Clients come first, in their order; then the listening sockets, the engine, HTTP. */
+/* Clients come first, in their order; then the listening sockets, the engine, HTTP, the threads. */
 static size_t polled(struct server *s, int64_t now_ms)
 {
-    size_t n = 0, wanted = s->n_clients + SERVE_LISTEN_MAX + 2;
+    size_t n = 0, wanted = s->n_clients + SERVE_LISTEN_MAX + 3;
 
     if (s->polled_room < wanted) {
         s->polled_room = 2 * wanted;
@@ -297,6 +297,7 @@ static size_t polled(struct server *s, int64_t now_ms)
         watch_fd(s, &n, s->accept_again_ms > now_ms ? -1 : s->listeners[i].fd, POLLIN);
     watch_fd(s, &n, usher__serve_watches(s) ? usher_fd(s->cli->engine) : -1, POLLIN);
     watch_fd(s, &n, usher__serve_http_fd(s), POLLIN);
+    watch_fd(s, &n, usher__serve_work_fd(s), POLLIN);
     return n;
 }
 
@@ -327,6 +328,7 @@ static void one_round(struct server *s, const sigset_t *mask)
         return; /* a signal */
     began_us = usher__serve_now_us();
     read_all(s, clients, began_us / 1000);
+    usher__serve_work_collect(s);
     usher__serve_round(s, began_us);
     write_all(s);
     close_idle(s, began_us / 1000);

@@ -127,13 +127,31 @@ static void seconds(const struct figures *f, struct out *to)
                      n, (double)f->micros / 1e6, n);
 }
 
-void usher__figures_metrics(const struct figures *f, struct out *to)
+/* Commands of the store that failed. */
+static void failures(struct usher_engine *e, struct out *to)
 {
+    uint64_t unknown = 0, unavailable = 0;
+
+    (void)usher_failures(e, &unknown, &unavailable);
+    usher__out_print(to,
+                     "# HELP usher_store_failures_total Commands that the store did not answer.\n"
+                     "# TYPE usher_store_failures_total counter\n"
+                     "usher_store_failures_total{reason=\"unavailable\"} %" PRIu64 "\n"
+                     "usher_store_failures_total{reason=\"unknown\"} %" PRIu64 "\n",
+                     unavailable, unknown);
+}
+
+void usher__figures_metrics(struct usher_engine *e, const struct figures *f, struct out *to)
+{
+    usher__out_print(to,
+                     "# HELP usher_build_info 1, with the version of the program.\n"
+                     "# TYPE usher_build_info gauge\nusher_build_info{version=\"%s\"} 1\n",
+                     usher_version());
     one(to, "clients", "gauge", "Clients connected.", f->clients);
     one(to, "subscriptions", "gauge", "Channels that clients subscribe to.", f->subscriptions);
     one(to, "tended_scopes", "gauge", "Scopes that change in time.", f->tended);
     one(to, "output_bytes", "gauge", "Bytes waiting for readers.", f->out_bytes);
-    one(to, "output_bytes_of_one", "gauge", "Bytes waiting for the slowest reader.", f->out_most);
+    one(to, "output_largest_bytes", "gauge", "Bytes waiting for the slowest reader.", f->out_most);
     one(to, "connections_total", "counter", "Clients accepted.", f->accepted);
     one(to, "connections_rejected_total", "counter", "Clients refused at the limit.", f->rejected);
     one(to, "slow_clients_closed_total", "counter", "Closed for not reading.", f->slow);
@@ -144,6 +162,7 @@ void usher__figures_metrics(const struct figures *f, struct out *to)
     one(to, "rounds_total", "counter", "Batches.", f->rounds);
     one(to, "notices_total", "counter", "Notices sent.", f->notices);
     one(to, "gaps_total", "counter", "Gaps sent.", f->gaps);
+    failures(e, to);
     by_verb(f, to);
     seconds(f, to);
 }

@@ -22,6 +22,7 @@ struct figures {
     uint64_t rounds, commands, invalid;      /* invalid: no command of the store at all */
     uint64_t subscriptions, notices, gaps;   /* sent */
     uint64_t tended;                         /* scopes that change in time */
+    uint64_t scrapes;                        /* with posted commands that have no reply */
     uint64_t out_bytes, out_most;            /* waiting for readers now, and for one of them */
     uint64_t by[FIGURES_NOUNS][FIGURES_VERBS][FIGURES_STATUSES];
     uint64_t within[FIGURES_BOUNDS + 1]; /* commands, by time from having been read to the answer */
@@ -35,6 +36,6 @@ void usher__figures_took(struct figures *f, int64_t us, uint64_t n);
 /* As INFO has it, and in the text format of Prometheus. */
 void usher__figures_info(const struct figures *f, int64_t now_ms, uint64_t clients_max,
                          struct out *to);
-void usher__figures_metrics(const struct figures *f, struct out *to);
+void usher__figures_metrics(struct usher_engine *e, const struct figures *f, struct out *to);
 
 #endif

@@ -76,6 +76,7 @@ static bool limit(struct limits *l, const char *word, const char **ret_fault)
         { "--out=", "is not a number from 1024 to 1073741824", &l->out, 1024, 1073741824 },
         { "--channels=", "is not a number from 1 to 10000", &l->channels, 1, 10000 },
         { "--tended=", "is not a number from 0 to 1000000", &l->tended, 0, 1000000 },
+        { "--metrics=", "is not a number from 0 to 1000000", &l->metrics, 0, 1000000 },
     };
     int64_t number;
 
@@ -151,8 +152,13 @@ static void greet(const struct server *s)
     }
 }
 
-static void done(struct server *s)
+static void done(struct server *s, int rc)
 {
+    if (!usher__serve_work_end(s)) {
+        usher__serve_say("a check of the store is abandoned");
+        (void)fflush(NULL);
+        _exit(rc);
+    }
     usher__serve_http_close(s);
     usher__serve_deaf(s);
     usher__out_done(&s->text);
@@ -190,7 +196,8 @@ int usher__cli_serve(struct cli *cli, char *const *words, size_t n)
                                  .out = 33554432,
                                  .slow_ms = 30000,
                                  .channels = 256,
-                                 .tended = 10000 };
+                                 .tended = 10000,
+                                 .metrics = 10000 };
     s->figures.began_ms = usher__serve_now_ms();
     for (size_t i = 1; rc == 0 && i < n; i++)
         if ((fault = option(s, words[i], &http)) != NULL)
@@ -214,6 +221,6 @@ int usher__cli_serve(struct cli *cli, char *const *words, size_t n)
         }
         usher__serve_say("stopped");
     }
-    done(s);
+    done(s, rc);
     return rc;
 }

@@ -24,10 +24,12 @@
 #include "serve/metrics.h"
 #include "serve/output.h"
 #include "serve/resp.h"
+#include "serve/scrape.h"
 
 #define SERVE_LISTEN_MAX 16
-#define SERVE_NAME_MAX 64    /* of a client */
-#define SERVE_SECRET_MAX 512 /* of a password */
+#define SERVE_NAME_MAX 64     /* of a client */
+#define SERVE_SECRET_MAX 512  /* of a password */
+#define SERVE_SCOPES_MAX 1000 /* that a request for metrics names */
 #ifdef USHER_HOSTILE
 #define SERVE_BATCH 3
 #define SERVE_READ 64u
@@ -54,6 +56,7 @@ struct limits {
     int64_t slow_ms;            /* a reader with half of `out` waiting takes some in this time */
     size_t channels;            /* of one client */
     size_t tended;              /* scopes without a channel that change in time */
+    size_t metrics;             /* scopes that a page of metrics lists */
     int64_t idle_ms;            /* 0: any time */
 };
 
@@ -98,6 +101,17 @@ struct listener {
 struct channel;
 struct http;
 struct tended;
+struct workers;
+
+/* Work of a thread (worker.c).  It is in the memory of its owner, which does not touch that until
+ * done(). */
+struct work {
+    struct work *next;
+    bool ran; /* false in done(): the server ends */
+    void (*run)(struct work *w);
+    void (*done)(struct server *s, struct work *w); /* in the loop */
+};
+enum serve_worker { SERVE_LISTS, SERVE_CHECKS, SERVE_WORKERS };
 
 /* Scopes that change in time (tend.c). */
 struct tendeds {
@@ -133,8 +147,9 @@ struct server {
     struct tendeds tendeds;
     struct out text; /* a notice */
     struct figures figures;
-    struct http *http; /* NULL: none */
-    char gone[192];    /* the store has to be opened again: its message; "": it has not */
+    struct http *http;       /* NULL: none */
+    struct workers *workers; /* NULL: none yet */
+    char gone[192];          /* the store has to be opened again: its message; "": it has not */
 };
 
 /* A line of the log, on standard error. */
@@ -176,7 +191,7 @@ void usher__serve_write(struct client *c);
 /* The library may have something to hand out, or scopes to sweep. */
 static inline bool usher__serve_watches(const struct server *s)
 {
-    return s->channels != NULL || s->figures.tended > 0;
+    return s->channels != NULL || s->figures.tended > 0 || s->figures.scrapes > 0;
 }
 
 /* subscribe.c */
@@ -198,6 +213,15 @@ void usher__serve_tend_no_channel(struct server *s, enum usher_noun noun, const 
 /* When there are no channels any more. */
 void usher__serve_tend_done(struct server *s);
 
+/* worker.c.  Append @w to the work of thread @which.  Return false if there is no thread. */
+bool usher__serve_work(struct server *s, enum serve_worker which, struct work *w);
+/* Return a descriptor that is readable while work is done, or -1. */
+int usher__serve_work_fd(const struct server *s);
+/* Call done() of all work that is done. */
+void usher__serve_work_collect(struct server *s);
+/* End the threads.  Return false if one of them is still at work: the process has to end then. */
+bool usher__serve_work_end(struct server *s);
+
 /* http.c.  NULL, or what is wrong. */
 const char *usher__serve_http_open(struct server *s, const char *where);
 void usher__serve_http_close(struct server *s);
@@ -205,5 +229,7 @@ void usher__serve_http_close(struct server *s);
 int usher__serve_http_fd(const struct server *s);
 int usher__serve_http_timeout(const struct server *s);
 void usher__serve_http_run(struct server *s);
+/* The page of @p is complete. */
+void usher__serve_scraped(struct scrape *p);
 
 #endif

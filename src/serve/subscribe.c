@@ -438,18 +438,23 @@ void usher__serve_tell(struct server *s)
 
     while (usher__serve_watches(s)) {
         const struct usher_event *event = usher_collect(s->cli->engine, 0);
-        bool reply = event != NULL && event->kind == USHER_EVENT_REPLY;
+        bool is_reply = event != NULL && event->kind == USHER_EVENT_REPLY;
+        bool last = is_reply && event->tag == s;
+        struct scrape *p;
 
         if (event == NULL) {
             be_current(s);
             return;
         }
         ends = ends || (n++ == SERVE_EVENTS && mark_end(s));
-        if (event->tag != NULL &&
+        if (event->tag != NULL && !is_reply &&
             (event->kind == USHER_EVENT_NOTICE || event->kind == USHER_EVENT_GAP))
             tell(s, event, share);
+        p = is_reply && !last ? usher__scrape_reply(event) : NULL;
         usher_event_done(event);
-        if (reply)
+        if (p != NULL)
+            usher__serve_scraped(p);
+        if (last)
             return;
     }
 }

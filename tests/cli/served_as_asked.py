@@ -552,15 +552,15 @@ def figures_are_told_by_http():
             'usher_commands_total{noun="number",verb="show",status="missing"} 1',
             'usher_command_seconds_bucket{le="+Inf"} 4',
             "usher_command_seconds_count 4",
-            'usher_scope{scope="number/sales",key="there"} 1',
-            'usher_scope{scope="number/sales",key="idle_down"} 3',
-            'usher_scope{scope="room/r",key="there"} 0',
+            'usher_scope_exists{pool="sales"} 1',
+            'usher_pool_numbers{pool="sales",state="idle+down"} 3',
+            'usher_scope_exists{room="r"} 0',
         ):
             assert wanted in lines, (wanted, text)
         # all that are named are answered, or the request is refused
         many = ["number/p%d" % i for i in range(999)] + ["number/" + "x" * 255]
         code, text = get("/metrics?scope=" + "&scope=".join(many))
-        assert code == 200 and text.count(',key="there"} 0') == 1000, (code, text[-300:])
+        assert code == 200 and text.count('usher_scope_exists{pool="') == 1000, (code, text[-300:])
         for wrong, why in (
             ("scope=" + "&scope=".join(many + ["number/sales"]), "(limit 1000)"),
             ("scope=nothing", "is not a scope"),
@@ -570,6 +570,9 @@ def figures_are_told_by_http():
             ("scope=number/a%7Bb", "its name"),
             ("scope=number/a%00b", "its name"),
             ("scope", "is not a scope"),
+            ("noun=rooms", "is not a noun"),
+            ("noun=", "is not a noun"),
+            ("noun", "is not a noun"),
             ("scopes=number/sales", "is not an argument"),
             ("scope=number/sales&x=y", "is not an argument"),
         ):

@@ -14,6 +14,7 @@
 #include "cli/parse.h"
 #include "core/verbs.h"
 #include "lab/lab.h"
+#include "serve/serve.h"
 
 static int shell_words(struct cli *cli, char *const *words, size_t n)
 {
@@ -128,7 +129,11 @@ static void log_line(void *payload, enum usher_log_level level, const char *line
 {
     const struct cli *cli = payload;
 
-    if (level >= (cli->notices ? USHER_LOG_NOTICE : USHER_LOG_WARNING))
+    if (level < (cli->notices ? USHER_LOG_NOTICE : USHER_LOG_WARNING))
+        return;
+    if (cli->serves)
+        usher__serve_say("%s", line);
+    else
         fprintf(stderr, "usher: %s\n", line);
 }
 

@@ -9,6 +9,7 @@
 #ifndef USHER_CLI_CLI_H
 #define USHER_CLI_CLI_H
 
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 
@@ -28,6 +29,7 @@ struct cli {
     bool strict;                 /* -e */
     bool clock_given;            /* times come from a record */
     bool notices;                /* print notices of the library's log: for more than one command */
+    bool serves;                 /* lines of the log have the time */
     struct usher_engine *engine; /* NULL until usher__cli_open() */
     bool stands_in;              /* engine is an empty one: the store does not exist yet */
 };
@@ -53,6 +55,9 @@ enum usher_status usher__cli_try(struct cli *cli, enum cli_use use);
  */
 int usher__cli_fail(const struct cli *cli, enum usher_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+
+/* Print a line of a log to standard error, after the time. */
+void usher__cli_log(const char *format, va_list ap) __attribute__((format(printf, 1, 0)));
 
 /* Report that the store is missing, with @message.  Return the exit code. */
 int usher__cli_missing(const struct cli *cli, const char *message);

@@ -264,7 +264,9 @@ const struct help_topic usher__help_topics[] = {
 "JSON: a map in RESP3, a flat array in RESP2.  A failure is an error: INVALID, UNAVAILABLE,\n"
 "UNKNOWN, LOST, NOMEM.  SUBSCRIBE number/sales sends notices of changes made through this server,\n"
 "as JSON.  After a room, or another scope with a log, since=V adds those of other processes.\n"
-"See usher(1).\n" },
+"Lists of the store (scopes, room list, serial list, digest), status, check and drop NOUN/NAME\n"
+"--yes are served, too, by a thread: no other client waits for them.  Lines of the log begin with\n"
+"the time in UTC.  See usher-serve(8).\n" },
 
     { "trace", "generate random calls: usher trace",
 "Prints calls as CSV.  The same options give the same bytes on every machine.\n"

@@ -12,6 +12,7 @@
 
 #include "cli/answer.h"
 #include "cli/csv.h"
+#include "cli/node_keys.h"
 #include "core/text.h"
 
 #define EACH_MS 2000 /* timeout of a server, as in usher_nodes() */
@@ -24,47 +25,22 @@ struct shown {
     char message[512];
 };
 
-static void key(struct json *j, const char *word, const struct usher_text *value)
-{
-    if (value->size > 0)
-        usher__json_name(j, word, value);
-}
-
-static void key_int(struct json *j, const char *word, int64_t value)
-{
-    if (value >= 0)
-        usher__json_int(j, word, value);
-}
-
-/* Values that are not known are left out. */
 static void object(struct json *j, const struct usher_node *n)
 {
+    struct node_value values[NODE_KEYS_MAX];
+    size_t n_values = usher__node_values(n, values);
+
     usher__json_open(j, NULL);
-    usher__json_text(j, "role", usher_node_role_word(n->role));
-    usher__json_bool(j, "answers", n->answers);
-    key(j, "address", &n->address);
-    key(j, "id", &n->id);
-    key(j, "software", &n->software);
-    key(j, "master", &n->master);
-    key(j, "why", &n->why);
-    if (n->durability != USHER_DURABILITY_UNKNOWN)
-        usher__json_text(j, "durability", usher_durability_word(n->durability));
-    if (n->policy.size > 0) {
-        usher__json_name(j, "policy", &n->policy);
-        usher__json_bool(j, "evicts", n->evicts);
+    for (size_t i = 0; i < n_values; i++) {
+        const struct node_value *v = &values[i];
+
+        if (v->type == NODE_TEXT)
+            usher__json_name(j, v->key, &v->text);
+        else if (v->type == NODE_INT)
+            usher__json_int(j, v->key, v->number);
+        else
+            usher__json_bool(j, v->key, v->number != 0);
     }
-    if (n->identity != 0) {
-        usher__json_key(j, "identity");
-        fprintf(j->out, "\"%012" PRIx64 "\"", n->identity);
-    }
-    key_int(j, "slots", n->slots);
-    key_int(j, "replicas", n->replicas);
-    key_int(j, "lag_bytes", n->lag_bytes);
-    key_int(j, "lag", n->lag_ms);
-    if (n->ahead_ms != USHER_NONE)
-        usher__json_int(j, "ahead", n->ahead_ms);
-    if (n->own_clocks)
-        usher__json_bool(j, "own_clocks", true);
     usher__json_close(j);
 }
 
@@ -134,9 +110,9 @@ static void silent(struct shown *s, const char *address, size_t size, bool is_fi
                    const char *message)
 {
     char plain[ADDRESS_MAX];
-    struct usher_node n = { .size = sizeof n, .slots = USHER_NONE, .replicas = USHER_NONE };
+    struct usher_node n;
 
-    n.lag_bytes = n.lag_ms = n.ahead_ms = USHER_NONE;
+    usher__node_empty(&n);
     n.role = is_file ? USHER_NODE_ITSELF : USHER_NODE_UNKNOWN;
     if (usher_url_unescape(address, size, plain, sizeof plain) == USHER_OK) {
         n.address.data = plain;

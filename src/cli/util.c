@@ -4,10 +4,11 @@
 
 #include "cli/cli.h"
 
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
+#include "cli/answer.h"
 #include "cli/json.h"
 
 void *usher__cli_resize(void *p, size_t size)
@@ -52,4 +53,18 @@ int usher__cli_fail(const struct cli *cli, enum usher_status status, const char 
         putc('\n', stderr);
     }
     return usher__cli_exit_code(status);
+}
+
+void usher__cli_log(const char *format, va_list ap)
+{
+    struct timespec t;
+    char text[CLI_TIME_MAX];
+
+    (void)clock_gettime(CLOCK_REALTIME, &t);
+    (void)usher__time_text(text, (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000);
+    flockfile(stderr); /* threads write whole lines */
+    fprintf(stderr, "%s usher: ", text);
+    (void)vfprintf(stderr, format, ap);
+    putc('\n', stderr);
+    funlockfile(stderr);
 }

@@ -409,10 +409,10 @@ static const struct usher__verb *find_whole(const struct parse *p, size_t *ret_w
 {
     const struct usher__verb *verb = NULL;
 
-    if (p->way == PARSE_TYPED && p->n > 0)
+    if (p->n > 0)
         verb = usher__whole_verb("", p->word[0]);
     *ret_words = verb != NULL ? 1 : 2;
-    if (verb == NULL && p->way == PARSE_TYPED && p->n > 1)
+    if (verb == NULL && p->n > 1)
         verb = usher__whole_verb(p->word[0], p->word[1]);
     return verb;
 }

@@ -137,6 +137,22 @@ static void hello(struct server *s, struct client *c, const struct resp_command 
     greet(c);
 }
 
+/* Answers as bytes, which only a program with the same version of the library can read. */
+static void packed(struct client *c, const char *version)
+{
+    char message[80];
+
+    if (strcmp(version, usher_version()) == 0) {
+        c->packed = true;
+        usher__out_simple(&c->out, "OK");
+        return;
+    }
+    (void)snprintf(message, sizeof message,
+                   "the server is usher %s: packed answers are for clients of this version",
+                   usher_version());
+    usher__out_error(&c->out, "NOPROTO", message);
+}
+
 static void client(struct server *s, struct client *c, const struct resp_command *command)
 {
     (void)s;
@@ -152,6 +168,8 @@ static void client(struct server *s, struct client *c, const struct resp_command
             usher__out_null(&c->out, c->resp3);
     } else if (is(command, 1, "SETINFO") && command->n == 4) {
         usher__out_simple(&c->out, "OK");
+    } else if (is(command, 1, "PACKED") && command->n == 3) {
+        packed(c, command->word[2]);
     } else {
         error(c, "CLIENT has ID, SETNAME NAME, GETNAME and SETINFO KEY VALUE here");
     }
@@ -264,7 +282,7 @@ static void reset(struct server *s, struct client *c, const struct resp_command 
 {
     (void)command;
     usher__serve_forget(s, c);
-    c->resp3 = c->multi = false;
+    c->resp3 = c->multi = c->packed = false;
     c->known = s->secret[0] == '\0';
     c->name[0] = '\0';
     usher__out_simple(&c->out, "RESET");
@@ -313,7 +331,8 @@ static const struct own *find(const struct resp_command *command)
 
 bool usher__serve_is_own(const struct client *c, const struct resp_command *command)
 {
-    return !c->known || c->multi || (!c->resp3 && c->channels > 0) || find(command) != NULL;
+    return !c->known || c->multi || (!c->resp3 && c->channels > 0) || find(command) != NULL ||
+           usher__serve_is_task(command);
 }
 
 void usher__serve_own(struct server *s, struct client *c, const struct resp_command *command)
@@ -327,6 +346,8 @@ void usher__serve_own(struct server *s, struct client *c, const struct resp_comm
                  "RESP2; by RESP3 (HELLO 3) all is allowed");
     else if (c->multi && (own == NULL || (own->flags & OWN_MULTI) == 0))
         error(c, "not executed: MULTI was refused, and so is all up to EXEC or DISCARD");
-    else
+    else if (own != NULL)
         own->run(s, c, command);
+    else
+        usher__serve_task(s, c, command);
 }

@@ -41,9 +41,7 @@ void usher__serve_say(const char *format, ...)
     va_list ap;
 
     va_start(ap, format);
-    fputs("usher: ", stderr);
-    (void)vfprintf(stderr, format, ap);
-    putc('\n', stderr);
+    usher__cli_log(format, ap);
     va_end(ap);
 }
 
@@ -215,7 +213,7 @@ static void write_all(struct server *s)
             c->gone = true;
         }
         /* what it has sent before it hung up is done */
-        if (c->hung_up && !c->ready && size == 0)
+        if (c->hung_up && !c->ready && !c->waits && size == 0)
             c->gone = true;
     }
     for (size_t i = s->n_clients; i-- > 0;)
@@ -231,7 +229,7 @@ static void close_idle(struct server *s, int64_t now_ms)
     for (size_t i = s->n_clients; i-- > 0;) {
         struct client *c = s->clients[i];
 
-        if (c->channels == 0 && !c->ready && now_ms - c->seen_ms > s->limits.idle_ms) {
+        if (c->channels == 0 && !c->ready && !c->waits && now_ms - c->seen_ms > s->limits.idle_ms) {
             s->figures.idle++;
             client_close(s, i);
         }
@@ -243,7 +241,8 @@ static void close_idle(struct server *s, int64_t now_ms)
 static bool is_ready(const struct server *s)
 {
     for (size_t i = 0; i < s->n_clients; i++)
-        if (s->clients[i]->ready && !usher__serve_is_stuck(s, s->clients[i]))
+        if (s->clients[i]->ready && !s->clients[i]->waits &&
+            !usher__serve_is_stuck(s, s->clients[i]))
             return true;
     return false;
 }
@@ -288,7 +287,7 @@ static size_t polled(struct server *s, int64_t now_ms)
     }
     for (size_t i = 0; i < s->n_clients; i++) {
         const struct client *c = s->clients[i];
-        bool reads = c->steps == NULL && !c->ready && !c->hung_up && !c->closing;
+        bool reads = c->steps == NULL && !c->ready && !c->waits && !c->hung_up && !c->closing;
 
         watch_fd(s, &n, c->fd,
                  (short)((reads ? POLLIN : 0) | (usher__out_size(&c->out) > 0 ? POLLOUT : 0)));

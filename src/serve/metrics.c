@@ -17,14 +17,6 @@ static const int64_t bounds_us[FIGURES_BOUNDS] = {
     100, 250, 500, 1000, 2500, 5000, 10000, 25000, 50000, 100000, 1000000, 10000000,
 };
 
-/* Verbs are counted by noun.  Those of the store as a whole come last, and are not served. */
-static uint32_t next_verb(uint32_t verb)
-{
-    uint32_t next = usher_next_verb(verb);
-
-    return next >> 8 < FIGURES_NOUNS ? next : 0;
-}
-
 void usher__figures_count(struct figures *f, uint32_t verb, enum usher_status status)
 {
     unsigned i = 0;
@@ -50,6 +42,15 @@ void usher__figures_took(struct figures *f, int64_t us, uint64_t n)
 
 /* ---- INFO --------------------------------------------------------------------------------- */
 
+/* @word and _, with _ for a blank; nothing if there is none. */
+static void info_word(struct out *to, const char *word)
+{
+    for (const char *c = word; *c != '\0'; c++)
+        usher__out_put(to, *c == ' ' ? "_" : c, 1);
+    if (*word != '\0')
+        usher__out_put(to, "_", 1);
+}
+
 void usher__figures_info(const struct figures *f, int64_t now_ms, uint64_t clients_max,
                          struct out *to)
 {
@@ -72,13 +73,15 @@ void usher__figures_info(const struct figures *f, int64_t now_ms, uint64_t clien
         "notices_told:%" PRIu64 "\r\ngaps_told:%" PRIu64 "\r\n\r\n# Commandstats\r\n",
         f->accepted, f->rejected, f->commands, f->rounds, f->invalid, f->protocol, f->unwanted,
         f->slow, f->idle, f->notices, f->gaps);
-    while ((verb = next_verb(verb)) != 0)
+    while ((verb = usher_next_verb(verb)) != 0)
         for (unsigned i = 0; i < FIGURES_STATUSES; i++) {
             uint64_t n = f->by[verb >> 8][verb & 0xffu][i];
 
-            if (n > 0 && usher_about_verb(verb, &about))
-                usher__out_print(to, "%s_%s_%s:%" PRIu64 "\r\n", about.noun, about.word,
-                                 usher_status_word(statuses[i]), n);
+            if (n > 0 && usher_about_verb(verb, &about)) {
+                info_word(to, about.noun);
+                info_word(to, about.word);
+                usher__out_print(to, "%s:%" PRIu64 "\r\n", usher_status_word(statuses[i]), n);
+            }
         }
 }
 
@@ -97,7 +100,7 @@ static void by_verb(const struct figures *f, struct out *to)
 
     usher__out_print(to, "# HELP usher_commands_total Commands, by their answers.\n"
                          "# TYPE usher_commands_total counter\n");
-    while ((verb = next_verb(verb)) != 0)
+    while ((verb = usher_next_verb(verb)) != 0)
         for (unsigned i = 0; i < FIGURES_STATUSES; i++) {
             uint64_t n = f->by[verb >> 8][verb & 0xffu][i];
 

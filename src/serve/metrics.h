@@ -9,7 +9,7 @@
 
 #include "serve/output.h"
 
-#define FIGURES_NOUNS 6
+#define FIGURES_NOUNS 9 /* more than the largest code */
 #define FIGURES_VERBS 32
 #define FIGURES_STATUSES 12
 #define FIGURES_BOUNDS 12 /* of seconds */

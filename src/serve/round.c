@@ -25,11 +25,12 @@
 /* ---- commands ----------------------------------------------------------------------------- */
 
 /* NOUN and VERB in any case. */
-static void lower(char *word)
+void usher__serve_lower(const struct resp_command *command, size_t n)
 {
-    for (; *word != '\0'; word++)
-        if (*word >= 'A' && *word <= 'Z')
-            *word = (char)(*word - 'A' + 'a');
+    for (size_t i = 0; i < command->n && i < n; i++)
+        for (char *c = command->word[i]; *c != '\0'; c++)
+            if (*c >= 'A' && *c <= 'Z')
+                *c = (char)(*c - 'A' + 'a');
 }
 
 static struct job *job(struct server *s, struct client *c)
@@ -94,8 +95,7 @@ static void store_command(struct server *s, struct client *c, const struct resp_
     char message[PARSE_MESSAGE_MAX];
     size_t size;
 
-    for (size_t i = 0; i < command->n && i < 2; i++)
-        lower(command->word[i]);
+    usher__serve_lower(command, 2);
     if (!usher__parse(&p, op, message)) {
         wrong(j, is_elsewhere(command) ? "not served: run this command with the program usher"
                                        : message);
@@ -224,35 +224,45 @@ static void turn(struct server *s, struct client *c)
         go_on(s, c);
         return;
     }
-    while (more && !c->closing && c->end - c->from >= c->need && !is_full(s) && !has_enough(s, c))
+    while (more && !c->closing && !c->waits && c->end - c->from >= c->need && !is_full(s) &&
+           !has_enough(s, c))
         more = take(s, c, s->n_jobs > begin);
     c->ready = !c->closing && c->end - c->from >= c->need;
 }
 
 /* ---- answers ------------------------------------------------------------------------------ */
 
-static void nomem(struct client *c)
+static void pack(struct out *o, const struct usher_reply *reply)
 {
-    usher__out_error(&c->out, "NOMEM", usher_status_text(USHER_NOMEM));
+    size_t size = usher_reply_pack(reply, NULL, 0);
+
+    usher__out_print(o, "$%zu\r\n", size);
+    (void)usher_reply_pack(reply, (unsigned char *)usher__out_room(o, size), size);
+    o->end += size;
+    usher__out_put(o, "\r\n", 2);
 }
 
-static void answer(struct client *c, const struct usher_operation *op,
-                   const struct usher_result *result)
+void usher__serve_answer(struct out *o, bool resp3, bool packed, const struct usher_operation *op,
+                         const struct usher_result *result)
 {
-    enum usher_form form = c->resp3 ? USHER_FORM_RESP3 : USHER_FORM_RESP2;
+    enum usher_form form = resp3 ? USHER_FORM_RESP3 : USHER_FORM_RESP2;
     struct usher_reply *reply;
     size_t n;
 
     reply = usher_reply_of(op, result);
     if (reply == NULL) {
-        nomem(c);
+        usher__out_error(o, "NOMEM", usher_status_text(USHER_NOMEM));
         return;
     }
-    (void)usher__out_room(&c->out, SERVE_ANSWER);
-    n = usher_reply_write(reply, form, c->out.data + c->out.end, c->out.room - c->out.end);
-    if (n >= c->out.room - c->out.end)
-        (void)usher_reply_write(reply, form, usher__out_room(&c->out, n + 1), n + 1);
-    c->out.end += n;
+    if (packed) {
+        pack(o, reply);
+    } else {
+        (void)usher__out_room(o, SERVE_ANSWER);
+        n = usher_reply_write(reply, form, o->data + o->end, o->room - o->end);
+        if (n >= o->room - o->end)
+            (void)usher_reply_write(reply, form, usher__out_room(o, n + 1), n + 1);
+        o->end += n;
+    }
     usher_reply_done(reply);
 }
 
@@ -271,7 +281,7 @@ static bool store_answer(struct server *s, struct job *j)
         return false;
     }
     usher__figures_count(&s->figures, (uint32_t)op->verb, result->status);
-    answer(c, op, result);
+    usher__serve_answer(&c->out, c->resp3, c->packed, op, result);
     usher_result_done(result);
     if (j->kind == JOB_STEP)
         c->steps = usher__cli_resize(c->steps, 0);
@@ -319,7 +329,7 @@ void usher__serve_round(struct server *s, int64_t began_us)
     for (size_t i = 0; i < s->n_clients && !is_full(s); i++) {
         struct client *c = s->clients[(s->first + i) % s->n_clients];
 
-        if (c->ready && !c->gone && !usher__serve_is_stuck(s, c))
+        if (c->ready && !c->gone && !c->waits && !usher__serve_is_stuck(s, c))
             turn(s, c);
     }
     s->first++; /* the first client of this round is the last of the next */

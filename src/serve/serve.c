@@ -191,6 +191,7 @@ int usher__cli_serve(struct cli *cli, char *const *words, size_t n)
 
     memset(s, 0, sizeof *s);
     s->cli = cli;
+    cli->serves = true;
     s->limits = (struct limits){ .clients = 1000,
                                  .command = { 1024, 1048576 },
                                  .out = 33554432,

@@ -71,6 +71,8 @@ struct client {
     bool closing;      /* what is to be written is, then it ends */
     bool slow;         /* a message was left out, because more waits for it than may: it ends */
     bool gone;         /* ends at the end of the round */
+    bool waits;        /* a thread executes its command (tasks.c) */
+    bool packed; /* answers and messages are bytes of usher_reply_pack(), usher_event_pack() */
     char name[SERVE_NAME_MAX];
     char *in; /* read: from `from` to `end` */
     size_t in_room, from, end, need;
@@ -168,6 +170,16 @@ void usher__serve_round(struct server *s, int64_t began_us);
 /* commands.c: commands of the server's own, and all those of a client that must not give others. */
 bool usher__serve_is_own(const struct client *c, const struct resp_command *command);
 void usher__serve_own(struct server *s, struct client *c, const struct resp_command *command);
+
+/* tasks.c: commands that a thread executes. */
+bool usher__serve_is_task(const struct resp_command *command);
+void usher__serve_task(struct server *s, struct client *c, const struct resp_command *command);
+
+/* round.c: append the answer @result to @op. */
+void usher__serve_answer(struct out *o, bool resp3, bool packed, const struct usher_operation *op,
+                         const struct usher_result *result);
+/* Small letters for the first @n words. */
+void usher__serve_lower(const struct resp_command *command, size_t n);
 
 /* listen.c.  @where: unix:PATH, or HOST:PORT of this machine.  NULL, or what is wrong. */
 const char *usher__serve_listen(struct server *s, const char *where);

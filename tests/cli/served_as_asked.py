@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: MIT
 """usher serve: what is asked is answered, as the shell answers it."""
 import base64
+import calendar
 import os
 import random
+import re
 import select
 import signal
 import socket
 import subprocess
+import tempfile
 import time
 
 from serve import PATIENCE, USHER, Client, Error, Map, Push, Server, packed, run, status, value
@@ -268,8 +271,8 @@ def what_clients_say_beside_is_answered():
         assert c.ask("AUTH", "x").startswith("ERR ")
         assert "connected_clients:1" in c.ask("INFO")
         assert c.ask("GET", "x") == "INVALID unknown command `get`; `usher help` lists the commands"
-        assert c.ask("scopes").startswith("INVALID not served: run this command with the program usher")
-        assert c.ask("room", "list").startswith("INVALID not served: run this command with the program usher")
+        assert c.ask("watch", "room/r").startswith("INVALID not served: run this command with the program usher")
+        assert c.ask("number", "import", "p", "f").startswith("INVALID not served: run this command with the program usher")
         c.socket.sendall(b"ping\r\n\n# nothing\nNUMBER add sales 'a b'  \necho \"x\\x41\"\n")
         assert c.read() == "PONG" and status(c.read()) == "ok" and c.read() == "xA"
         assert c.ask("QUIT") == "OK" and c.ended() == b""
@@ -647,6 +650,98 @@ def a_store_whose_file_is_replaced_ends_it():
         assert server.client().ask("PING") == "PONG"
 
 
+def lists_and_checks_are_answered():
+    if os.environ.get("WITH_SQLITE", "yes") != "yes":
+        return
+    with Server("sqlite:DIR/db") as server:
+        c = server.client(resp3=True)
+        for line in ("number add Sales 1", "number add b 2", "queue set Q log 10", "room open R", "room open r", "serial rule s", "id create i"):
+            assert status(c.ask(*line.split())) == "ok", line
+        # what the program prints
+        lines = ["scopes", "scopes number", "scopes max=2", "scopes after=number/Sales", "room list", "room list max=1", "serial list",
+                 "number digest Sales", "queue digest Q", "room digest R", "serial digest s", "id digest i", "scopes nothing"]
+        for line, told in zip(lines, server.shell(lines)):
+            words = line.split()
+            answer = c.ask(words[0].upper(), *words[1:])
+            if status(told) == "invalid":
+                assert status(answer) == "invalid" and dict(told)["message"] in answer, (line, answer)
+                continue
+            for answer, as_map in ((answer, True), (None, False)):
+                if not as_map:
+                    two = server.client()
+                    answer = two.ask(*words)
+                    two.close()
+                wanted = _of_json(told, as_map)
+                assert answer == wanted, (line, answer, wanted)
+        for line, told in zip(("check", "status"), server.shell(["check", "status"])):
+            assert c.ask(line.upper()) == _of_json(told, True), line
+        assert status(c.ask("check", "--REPAIR")) == "ok"
+        assert dict(c.ask("status"))["nodes"][0][0] == ("role", "itself")
+        # a name stays as it is, and nothing is erased by a slip
+        assert "add --yes" in c.ask("drop", "number/Sales") and "add --yes" in c.ask("drop", "number/Sales", "yes")
+        assert c.ask("Drop", "number/sales", "--yes") == Map([("status", "same"), ("dropped", 0)])
+        assert c.ask("Drop", "number/Sales", "--yes") == Map([("status", "ok"), ("dropped", 1)])
+        assert status(c.ask("number", "show", "Sales", "1")) == "missing"
+        for words, why in ((["drop"], "NOUN/NAME"), (["drop", "rooms/r", "--yes"], "NOUN/NAME"), (["drop", "number/a\0b", "--yes"], "NOUN/NAME"),
+                           (["drop", "number/", "--yes"], "NOUN/NAME"), (["status", "x"], "no arguments"), (["check", "x"], "--repair"),
+                           (["scopes", "a\0b"], "NUL"), (["scopes", "max", "0"], "max"), (["number", "digest"], "missing")):
+            answer = c.ask(*words)
+            assert answer.startswith("INVALID ") and why in answer, (words, answer)
+        assert server.info("scopes_ok") > 0 and server.info("number_digest_ok") > 0
+
+
+def a_list_comes_in_its_order():
+    with Server("memory:") as server:
+        c = server.client(resp3=True)
+        n = 50
+        c.socket.sendall(b"".join(packed("id", "create", "i%02d" % i) + packed("SCOPES") + packed("PING") for i in range(n)))
+        for i in range(n):
+            assert status(c.read()) == "ok"
+            assert [dict(s)["scope"] for s in dict(c.read())["scopes"]] == ["id/i%02d" % k for k in range(i + 1)]
+            assert c.read() == "PONG"
+        # of a client that sends no more
+        c.socket.sendall(packed("CHECK") + packed("SCOPES", "max", "1"))
+        c.socket.shutdown(socket.SHUT_WR)
+        assert status(c.read()) == "ok" and len(dict(c.read())["scopes"]) == 1 and c.ended() == b""
+
+
+def a_check_delays_no_other_client():
+    with Server("memory:") as server:
+        c, other = server.client(), server.client()
+        n = 20000
+        c.socket.sendall(b"".join(b"NUMBER ADD p%d %d\r\n" % (i % 500, i) for i in range(n)))
+        for _ in range(n):
+            c.read()
+        between = 0
+        for _ in range(20):
+            c.send("CHECK")
+            assert other.ask("PING") == "PONG" and status(other.ask("id", "create", "i")) in ("ok", "same")
+            between += c.silent(0)
+            assert status(c.read()) == "ok"
+        assert between > 0
+        for _ in range(5):
+            gone = server.client()
+            gone.send("CHECK")
+            gone.close()
+        assert status(c.ask("STATUS")) == "ok"
+        for _ in range(3):
+            c.send("CHECK")
+        assert server.stop() == 0
+
+
+def lines_of_the_log_have_the_time():
+    with Server("memory:", "--clients=1") as server:
+        one, two = server.client(), server.client()
+        assert one.ask("PING") == "PONG" and two.ended().startswith(b"-ERR max")
+        server.stop()
+        lines = server.said().splitlines()
+        assert len(lines) == 4, lines
+        for line in lines:
+            at = re.fullmatch(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)\.\d{3}Z usher: .+", line)
+            assert at, line
+            assert abs(calendar.timegm(time.strptime(at.group(1), "%Y-%m-%dT%H:%M:%S")) - time.time()) < PATIENCE
+
+
 def its_options_are_read():
     with Server("memory:") as server:
         for words, why in (
@@ -708,6 +803,23 @@ def sockets_are_handed_over():
         finally:
             server.terminate()
             assert server.wait() == 0
+    # as systemd starts the service of contrib
+    with open(os.environ.get("top_srcdir", "../..") + "/contrib/systemd/usher.service") as f:
+        unit = f.read()
+    words = re.search(r"^ExecStart=/usr/bin/usher (.*)$", unit, re.M).group(1).replace("$USHER_OPTIONS", "").split()
+    assert words == ["serve"] and re.search(r"^Environment=USHER_STORE=sqlite:/var/lib/usher/", unit, re.M)
+    assert "StateDirectory=usher\n" in unit and "Requires=usher.socket\n" in unit
+    with tempfile.TemporaryDirectory() as directory, socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(directory + "/s")
+        listening.listen()
+        script = 'LISTEN_PID=$$ LISTEN_FDS=1 USHER_STORE=memory: exec "$0" "$@" 3<&%d' % listening.fileno()
+        server = subprocess.Popen(["sh", "-c", script, USHER] + words, pass_fds=[listening.fileno()], stderr=subprocess.DEVNULL)
+        try:
+            assert Client(directory + "/s").ask("PING") == "PONG"
+        finally:
+            server.terminate()
+            assert server.wait() == 0
+        assert os.path.exists(directory + "/s")  # it is not ours
     got = subprocess.run(
         ["sh", "-c", 'LISTEN_PID=$$ LISTEN_FDS=1 exec "$0" -s memory: serve 3</dev/null', USHER],
         stderr=subprocess.PIPE,

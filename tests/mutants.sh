@@ -532,6 +532,21 @@ mutant 'others overtake a call that comes again' src/nouns/queue/queue.c '/^stat
     $memory 'no_command_caps_all_numbers_over_a_lowered_cap'
 mutant 'trigger=auto leaves waiting whom one command does not match' src/nouns/queue/queue.c \
     's/^        \*ret_left = reply_of(w)->more;/        reply_of(w)->more = false;/' $memory 'however_many_wait*'
+mutant 'an agent whose room gets empty has the next user of a stopped queue' src/nouns/queue/queue_users.c \
+    's/^    if (!automatic(run->w->scope.settings))/    if (run->w->scope.settings[SET_TRIGGER] != USHER_QUEUE_TRIGGER_AUTO)/' \
+    $memory 'stopped_queue*'
+mutant 'script: an agent whose room gets empty has the next user of a stopped queue' backends/redis/lua/queue_users.lua \
+    's/^        if S.automatic(S.set) then$/        if S.set[K.SET_TRIGGER + 1] == K.TRIGGER_AUTO then/' $redis 'stopped_queue*'
+mutant 'match works in a stopped queue' src/nouns/queue/queue.c \
+    's/^        if (w->scope.settings\[SET_SCOPE_MODE\] == USHER_SCOPE_MODE_STOPPED) {/        if (false) {/' $memory 'stopped_queue*'
+mutant 'users wait for the next command when a stop ends' src/nouns/queue/queue.c \
+    's/^    if (!automatic(w->scope.settings) \&\& automatic(new))/    if (w->scope.settings[SET_TRIGGER] != new[SET_TRIGGER] \&\& automatic(new))/' \
+    $memory 'waiting_users_are_matched_when_a_stop*'
+mutant 'a holder has no answer in a closed pool' src/nouns/number/number_calls.c \
+    's/^        (to.status == USHER_OK \&\& forbidden(w) != USHER_NUMBER_WHY_NONE))/        forbidden(w) != USHER_NUMBER_WHY_NONE)/' \
+    $memory 'closed_pool*'
+mutant 'script: the fast path gives numbers of a closed pool' backends/redis/lua/number_fast_begin.lua \
+    's/K.OUTAGE_FROM - 1) == K.SETTINGS_OFF/K.OUTAGE_FROM - 1) ~= nil/' $redis 'closed_pool*'
 mutant 'a match ends when nobody is left' src/nouns/queue/queue_match.c \
     's/(status != USHER_OK || run->n_matched >= USHER__EXPIRE_MAX)/(status != USHER_OK)/' $memory 'a_match_ends*'
 mutant 'script: a match ends when nobody is left' backends/redis/lua/queue_agents.lua \
@@ -1645,7 +1660,7 @@ mutant 'redis: a read of a rule overtakes a command of its batch' backends/redis
 mutant 'redis: a call does not know the times of the calls before it' backends/redis/pipeline.c \
     's/\*ret_ms = before->now_ms;/*ret_ms = 1;/' $redis 'a_long_batch_with*'
 mutant 'redis: an answer of figures that come again is too short' backends/redis/lua/queue.lua \
-    's/S.verb == K.V_STATS and 21 or 1/S.verb == K.V_STATS and 20 or 1/' $redis 'reads_of_a_batch_of_applies*'
+    's/S.verb == K.V_STATS and 22 or 1/S.verb == K.V_STATS and 21 or 1/' $redis 'reads_of_a_batch_of_applies*'
 text=tests/unit/test_text
 mutant 'text: readers count beyond 2^53' src/encode/forms.c 's/size > EXACT_MAX ?/size > EXACT_MAX + 1 ?/' \
     $text 'each_type*'

@@ -122,7 +122,8 @@ static const char create[] =
     " CASE s0 WHEN 1 THEN 'longest-idle' WHEN 2 THEN 'most-recent' WHEN 3 THEN 'random' END AS \"order\","
     " s1 AS lease_ms, s2 AS rest_ms, s3 AS daily, s4 AS zone_min, s5 AS strict,"
     " s6 AS sticky_ms, s7 AS sticky_max, s8 AS requests, s9 AS gap_ms, s10 AS log,"
-    " s11 AS lease_max_ms, s12 AS outage_ms"
+    " s11 AS lease_max_ms, s12 AS outage_ms,"
+    " CASE s13 WHEN 1 THEN 'open' WHEN 2 THEN 'closed' WHEN 3 THEN 'stopped' END AS mode"
     /* end */
     " FROM scope WHERE noun = 1 AND c0 = 0;" /* not those that were dropped */
     USHER__RECORD_VIEWS
@@ -140,7 +141,7 @@ static const char create[] =
 /* clang-format on */
 
 /* The format that create[] makes. */
-#define FIRST 11
+#define FIRST 12
 
 /* steps[n] leads from format FIRST + n - 1 to the next, and the first one from nothing. */
 static const char *const steps[USHER__SQLITE_FORMAT - FIRST + 1] = { create };

@@ -218,7 +218,8 @@
     X(TWICE, 202, BOOL, "twice", "a number was issued or settled a second time") \
     X(VISIT_TOKEN, 203, TOKEN, "visit_token", "token of the visit; every later visit of the queue has another one") \
     X(SESSION, 204, TEXT, "session", "name of the agent's connection; a new one takes over, and gets a new token") \
-    X(VERSIONS, 205, INT, "versions", "1: JSON also has all versions and own fields, the input of the digest")
+    X(VERSIONS, 205, INT, "versions", "1: JSON also has all versions and own fields, the input of the digest") \
+    X(SCOPE_MODE, 206, CODE, "mode", "whether calls or users are accepted and served")
 /* clang-format on */
 
 enum usher_field {

@@ -32,6 +32,8 @@ enum usher_number_why {
     USHER_NUMBER_WHY_CAPPED = 5,    /* none is busy or rests, at least one is over its daily cap */
     USHER_NUMBER_WHY_DUE = 6, /* stores only: more expiries and capped numbers came first than one
                                * command handles; the engine repeats the command */
+    USHER_NUMBER_WHY_CLOSED = 7,  /* the pool is closed (mode) */
+    USHER_NUMBER_WHY_STOPPED = 8, /* the pool is stopped (mode) */
     USHER_NUMBER_WHY__WIDE = 0x7fffffff
 };
 
@@ -125,11 +127,13 @@ struct usher_number_settings {
      * never; at least two leases must end in the outage, see usher_number_set(); default
      * USHER_NONE */
     int64_t outage_ms;
+    /* closed or stopped: no new calls; those that hold a number keep it; default open */
+    enum usher_scope_mode scope_mode;
 };
 #ifdef __cplusplus
 #define USHER_NUMBER_SETTINGS_INIT \
     { sizeof(struct usher_number_settings), (enum usher_number_order)0, 0, 0, 0, 0, 0, 0, 0, 0, \
-    0, 0, 0, 0 }
+    0, 0, 0, 0, (enum usher_scope_mode)0 }
 #else
 #define USHER_NUMBER_SETTINGS_INIT { .size = sizeof(struct usher_number_settings) }
 #endif
@@ -214,10 +218,12 @@ struct usher_number_statistics {
     int64_t refused_today; /* calls without a number since local midnight */
     int64_t longest_hold_ms; /* age of the oldest hold */
     int64_t capped_numbers; /* free and registered numbers that have reached their daily cap */
+    enum usher_scope_mode scope_mode; /* whether calls or users are accepted and served */
 };
 #ifdef __cplusplus
 #define USHER_NUMBER_STATISTICS_INIT \
-    { sizeof(struct usher_number_statistics), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+    { sizeof(struct usher_number_statistics), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, (enum \
+    usher_scope_mode)0 }
 #else
 #define USHER_NUMBER_STATISTICS_INIT { .size = sizeof(struct usher_number_statistics) }
 #endif
@@ -284,12 +290,12 @@ USHER_API enum usher_status usher_number_unreg(struct usher_engine *e, const cha
  *
  * USHER_OK       the answer has number, token, until_ms
  * USHER_SAME     @owner already holds that number
- * USHER_EMPTY    no number is free: why, and next_free_ms, before which none becomes free.  At that
- *                time one is free if at most 64 holds and rests end before it and no other command
+ * USHER_EMPTY    no number is free, or the pool is closed or stopped (settings scope_mode): why,
+ *                and next_free_ms, before which none becomes free.  At that time one is free if at most 64 holds and rests end before it and no other command
  *                comes between; with more it may be too early, never too late.
  * USHER_MISSING  opt->number is not in the pool
- * USHER_REFUSED  opt->number is busy, unregistered, resting or over its daily cap: why, and
- *                next_free_ms
+ * USHER_REFUSED  opt->number is busy, unregistered, resting or over its daily cap, or the pool is
+ *                closed or stopped: why, and next_free_ms
  * USHER_UNKNOWN  no answer: repeat with the same @owner or request
  *
  * The token is a fencing token: different for each hold of the pool and larger for each later one,
@@ -426,6 +432,12 @@ USHER_API enum usher_status usher_number_stats(struct usher_engine *e, const cha
  * store is back, once, with one notice (USHER_NUMBER_OUTAGE).  The store was away if no command
  * came for longer than half of outage and two leases ended in that time (256 rests and leases
  * count as two), or if another server has the pool now and one lease ended.
+ *
+ * In a pool whose scope_mode is closed or stopped a call gets no number: USHER_EMPTY, or
+ * USHER_REFUSED with opt->number, and the answer's why is the mode.  An owner that holds a number,
+ * and a repeat by request id, get the same answer as before.  Calls under way, their ends and
+ * renewals, and numbers that are added or registered do not depend on the mode.  No call waits in a
+ * pool, so the two differ in why alone.
  *
  * This command applies the changes to up to 128 numbers.  Later commands apply them to the others,
  * before one of these is handed out or a call reports that no number is free.

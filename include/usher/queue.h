@@ -81,6 +81,8 @@ enum usher_queue_why {
     USHER_QUEUE_WHY_HISTORY = 3,  /* apply: `archive` ended visits wait for a history */
     USHER_QUEUE_WHY_DUE = 4,      /* stores only: nothing was done, because more deadlines were due
                                    * than one command applies; the engine repeats the command */
+    USHER_QUEUE_WHY_CLOSED = 5,   /* apply: the queue is closed (mode) */
+    USHER_QUEUE_WHY_STOPPED = 6,  /* apply, pull: the queue is stopped (mode) */
     USHER_QUEUE_WHY__WIDE = 0x7fffffff
 };
 
@@ -241,11 +243,15 @@ struct usher_queue_settings {
     int64_t ask_again_ms;
     /* 1: commands about an agent, a user or a room need the token; default USHER_NONE */
     int64_t strict;
+    /* closed: no new users, those that wait are served; stopped: none is served, either;
+     * default open */
+    enum usher_scope_mode scope_mode;
 };
 #ifdef __cplusplus
 #define USHER_QUEUE_SETTINGS_INIT \
     { sizeof(struct usher_queue_settings), 0, (enum usher_queue_trigger)0, (enum \
-    usher_queue_strategy)0, 0, 0, 0, 0, 0, (enum usher_queue_requeue)0, 0, 0, 0, 0, 0, 0, 0, 0 }
+    usher_queue_strategy)0, 0, 0, 0, 0, 0, (enum usher_queue_requeue)0, 0, 0, 0, 0, 0, 0, 0, 0, \
+    (enum usher_scope_mode)0 }
 #else
 #define USHER_QUEUE_SETTINGS_INIT { .size = sizeof(struct usher_queue_settings) }
 #endif
@@ -364,11 +370,12 @@ struct usher_queue_statistics {
     int64_t mean_talk_ms; /* mean time with the agent of visits that ended today */
     int64_t dropped_today; /* finished visits whose agent was gone, with requeue=drop */
     int64_t visits; /* ended visits that the queue keeps */
+    enum usher_scope_mode scope_mode; /* whether calls or users are accepted and served */
 };
 #ifdef __cplusplus
 #define USHER_QUEUE_STATISTICS_INIT \
     { sizeof(struct usher_queue_statistics), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, \
-    0, 0, 0, 0 }
+    0, 0, 0, 0, (enum usher_scope_mode)0 }
 #else
 #define USHER_QUEUE_STATISTICS_INIT { .size = sizeof(struct usher_queue_statistics) }
 #endif
@@ -389,12 +396,17 @@ struct usher_queue_statistics {
  * time since when a user waits; if that is over already, the user leaves 1 ms after the change.
  * A raised ttl counts from the last heartbeat; one that is lowered, or set for the first time,
  * counts from the change.  Without a ttl silent agents and users stay.
+ * If scope_mode is closed, a new user is refused (why of usher_queue_apply()), and users that are
+ * there are served.  If it is stopped, no user gets an agent, either: usher_queue_pull() is refused
+ * and usher_queue_match() matches none.  An offer made before can be accepted; visits, heartbeats
+ * and deadlines continue.
  * With strict, logout, pause, ready, pull, alive, leave, move, accept, reject and finish are
  * USHER_INVALID without a token.
  *
  * USHER_OK, USHER_SAME; USHER_MISSING: none is given, and there is no such queue.  O(1).  This and
  * the next commands change deadlines (ttl, maxwait) and ranks (strategy) in bounded steps, and
- * match waiting users if trigger becomes auto.
+ * match waiting users if trigger becomes auto, or with trigger auto scope_mode is not stopped any
+ * more.
  * Options: opt->if_version, opt->epoch.
  */
 USHER_API enum usher_status usher_queue_set(struct usher_engine *e, const char *queue,
@@ -491,7 +503,8 @@ USHER_API enum usher_status usher_queue_room(struct usher_engine *e, const char 
  * USHER_OK, USHER_SAME  the answer has place, room, agent, token, visit_token, index, wait_ms.
  * USHER_EMPTY           no logged-in agent serves the lane, and the user does not wait.
  * USHER_FULL            a limit is reached, and the user does not wait.
- * USHER_REFUSED         the user waits in another lane: usher_queue_move().
+ * USHER_REFUSED         the user waits in another lane: usher_queue_move(); or it is not there,
+ *                       and the queue is closed or stopped (settings scope_mode): why.
  *
  * O(log n).
  * Options: opt->lane, opt->priority, opt->since_ms, opt->if_version, opt->epoch.
@@ -556,7 +569,7 @@ USHER_API enum usher_status usher_queue_reject(struct usher_engine *e, const cha
 
 /**
  * Give @agent the next user: the answer has user, room, token.  USHER_OK; USHER_EMPTY;
- * USHER_REFUSED: not open (full, paused, wrap-up); USHER_MISSING; USHER_STALE as
+ * USHER_REFUSED: not open (full, paused, wrap-up), or the queue is stopped; USHER_MISSING; USHER_STALE as
  * usher_queue_logout().
  * Options: opt->token, opt->if_version, opt->epoch.
  */

@@ -283,6 +283,14 @@ enum usher_noun {
     USHER_NOUN__WIDE = 0x7fffffff
 };
 
+/* Whether a number pool or a queue accepts calls or users, and serves them (setting `mode`). */
+enum usher_scope_mode {
+    USHER_SCOPE_MODE_OPEN = 1,    /* accepts and serves */
+    USHER_SCOPE_MODE_CLOSED = 2,  /* accepts no new calls or users; users that wait are served */
+    USHER_SCOPE_MODE_STOPPED = 3, /* serves none of the waiting users, either */
+    USHER_SCOPE_MODE__WIDE = 0x7fffffff
+};
+
 /* Codes are ABI and stored with request ids: append, never reuse.  Codes of a noun from 0xc0 on are
  * of notices only. */
 enum usher_verb {
@@ -416,6 +424,7 @@ enum usher_verb {
 /** Words for the codes in replies; "?" if there is none.  Static. */
 USHER_API const char *usher_verb_word(enum usher_verb verb);
 USHER_API const char *usher_noun_word(enum usher_noun noun);
+USHER_API const char *usher_scope_mode_word(enum usher_scope_mode mode);
 
 /* ---- notices ---------------------------------------------------------------------- */
 

@@ -35,7 +35,7 @@ ROOM_OF = {"ROOM": "USHER_QUEUE_ROOM_MAX", "SERIAL": "USHER_SERIAL_TEXT_MAX + 1"
 # Enums that are not usher_NOUN_FIELD.
 ENUMS = {("queue", "STATE"): "queue_user_state", ("room", "MEMBER_STATE"): "room_member_state",
          ("room", "KIND"): "room_row_kind", ("serial", "CHECK"): "serial_check_digit"}
-OF_ALL = {"VERB": "verb", "NOUN": "noun"}  # the same for each noun
+OF_ALL = {"NOUN": "noun", "SCOPE_MODE": "scope_mode", "VERB": "verb"}  # the same for each noun
 BEGIN = "/* ---- made by src/api/gen_calls.py: do not edit"
 MADE = "    /* made by src/api/gen_calls.py */\n"
 HEAD_OPTIONS = [

@@ -35,6 +35,7 @@ static const struct usher__member number_settings[] = {
     MEMBER(struct usher_number_settings, log, LOG, LOG, NUMBER),
     MEMBER(struct usher_number_settings, lease_max_ms, LEASE_MAX, LEASE_MAX, NUMBER),
     MEMBER(struct usher_number_settings, outage_ms, OUTAGE, OUTAGE, NUMBER),
+    MEMBER(struct usher_number_settings, scope_mode, SCOPE_MODE, SCOPE_MODE, CODE),
 };
 GIVE(number, settings)
 
@@ -86,6 +87,7 @@ static const struct usher__member number_statistics[] = {
     MEMBER(struct usher_number_statistics, refused_today, REFUSED_TODAY, REFUSED_TODAY, NUMBER),
     MEMBER(struct usher_number_statistics, longest_hold_ms, LONGEST_HOLD, LONGEST_HOLD, NUMBER),
     MEMBER(struct usher_number_statistics, capped_numbers, CAPPED_NUMBERS, CAPPED_NUMBERS, NUMBER),
+    MEMBER(struct usher_number_statistics, scope_mode, SCOPE_MODE, SCOPE_MODE, CODE),
 };
 
 static const uint8_t number_answer_at[] = {

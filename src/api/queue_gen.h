@@ -41,6 +41,7 @@ static const struct usher__member queue_settings[] = {
     MEMBER(struct usher_queue_settings, log, LOG, LOG, NUMBER),
     MEMBER(struct usher_queue_settings, ask_again_ms, ASK_AGAIN, ASK_AGAIN, NUMBER),
     MEMBER(struct usher_queue_settings, strict, STRICT, STRICT, NUMBER),
+    MEMBER(struct usher_queue_settings, scope_mode, SCOPE_MODE, SCOPE_MODE, CODE),
 };
 GIVE(queue, settings)
 
@@ -123,6 +124,7 @@ static const struct usher__member queue_statistics[] = {
     MEMBER(struct usher_queue_statistics, mean_talk_ms, MEAN_TALK, MEAN_TALK, NUMBER),
     MEMBER(struct usher_queue_statistics, dropped_today, DROPPED_TODAY, DROPPED_TODAY, NUMBER),
     MEMBER(struct usher_queue_statistics, visits, VISITS, VISITS, NUMBER),
+    MEMBER(struct usher_queue_statistics, scope_mode, SCOPE_MODE, SCOPE_MODE, CODE),
 };
 
 static const uint8_t queue_answer_at[] = {

@@ -56,6 +56,7 @@
 #define PLACE                                                                                 \
     "[WHY=no-agent?: no logged-in agent serves its lane"                                      \
     "|WHY=history?: too many ended visits wait for a history"                                 \
+    "|WHY=closed?: the queue is closed|WHY=stopped?: the queue is stopped"                    \
     "|PLACE=room? is in room {ROOM}[ of {AGENT}][, token {TOKEN}]"                            \
     "|PLACE=offer? is offered for room {ROOM}[ of {AGENT}] until {!UNTIL}[, token {TOKEN}]"   \
     "|PLACE=queue? waits, {!INDEX} ahead[WAIT_MS?, about {!WAIT_MS/s} s]|PLACE=away? is away" \
@@ -83,10 +84,12 @@ static const struct {
     { "number", "call", DONE, ": {NUMBER}, token {TOKEN}" UNTIL },
     { "number", "call", EMPTY,
       ": [WHY=none?there are no numbers|WHY=busy?all are busy|WHY=down?none is registered"
-      "|WHY=resting?all rest|WHY=capped?all have had their calls of the day|nothing is free]"
+      "|WHY=resting?all rest|WHY=capped?all have had their calls of the day"
+      "|WHY=closed?the pool is closed|WHY=stopped?the pool is stopped|nothing is free]"
       "[, one may be free at {NEXT_FREE}]" },
     { "number", "call", ALWAYS,
       "[: {@NUMBER}] is [WHY=resting?resting|WHY=capped?idle+up, but has had its calls of the day"
+      "|WHY=closed?{STATE}, and the pool is closed|WHY=stopped?{STATE}, and the pool is stopped"
       "|{!STATE}][, may be free at {NEXT_FREE}]" },
     { "number", "free", ~MISSING, ": {COUNT} freed" MORE },
     { "number", "sweep", ~MISSING, ": {COUNT} expired" MORE },
@@ -96,7 +99,7 @@ static const struct {
     { "number", "stats", ~MISSING,
       ": {TOTAL} numbers: {IDLE_UP} idle+up ({RESTING_NUMBERS} resting, {CAPPED_NUMBERS} capped), "
       "{IDLE_DOWN} idle+down, {BUSY_UP} busy+up, {BUSY_DOWN} busy+down; today {CALLS_TODAY} calls, "
-      "{REFUSED_TODAY} refused; longest hold {LONGEST_HOLD/s} s" },
+      "{REFUSED_TODAY} refused; longest hold {LONGEST_HOLD/s} s[SCOPE_MODE=open?|; {SCOPE_MODE}]" },
     { "number", "set", ~MISSING, ": {=ORDER}" },
     { "number", "free sweep list stats set", ALWAYS, "" },
     { "number", "hangup", ALWAYS,
@@ -135,11 +138,12 @@ static const struct {
       "{USERS_AWAY} away; agents: {AGENTS_IDLE} idle, {AGENTS_OFFERED} offered, {AGENTS_BUSY} busy, "
       "{AGENTS_WRAPUP} wrapup, {AGENTS_PAUSED} paused; today {SEATED_TODAY} seated, "
       "{ABANDONED_TODAY} abandoned, {TIMEOUT_TODAY} timed out"
-      "[SERVICE_LEVEL?, service level {!SERVICE_LEVEL%} %]" },
+      "[SERVICE_LEVEL?, service level {!SERVICE_LEVEL%} %][SCOPE_MODE=open?|; {SCOPE_MODE}]" },
     { "queue", "login logout pause ready free", ALWAYS, AGENT "{rooms}" LOGIN },
     { "queue", "room", ALWAYS, AGENT LOGIN ROOMS },
     { "queue", "alive", ALWAYS, "[@AGENT?" AGENT LOGIN "|: {@USER}" PLACE "]" ROOMS },
     { "queue", "apply where move", ALWAYS, ": {@USER}" PLACE },
+    { "queue", "pull", REFUSED, "[WHY=stopped?: the queue is stopped]" },
     { "queue", "pull match", ALWAYS, ": {#} matched" USERS },
     { "queue", "sweep", ~MISSING, ": {COUNT} expired" MORE USERS },
     { "queue", "drop", ALWAYS, ": {COUNT} dropped" MORE },

@@ -67,6 +67,7 @@ enum {
 /* Codes that are given begin at 1, for 0 is what is not given. */
 const char *const usher__noun_words[] = { "?", "number", "queue", "room", "serial", "id", NULL };
 const char *const usher__order_words[] = { "?", "longest-idle", "most-recent", "random", NULL };
+const char *const usher__scope_mode_words[] = { "?", "open", "closed", "stopped", NULL };
 
 const char *const usher__check_words[] = { "none", "luhn",     "mod11-2", "mod37-2",
                                            "damm", "verhoeff", NULL };
@@ -374,7 +375,8 @@ static const char *const status_texts[] = {
     USHER_STATUS_MAP(X)
 #undef X
 };
-static const char *const why_words[] = { "?", "none", "busy", "down", "resting", "capped", "due" };
+static const char *const why_words[] = { "?",      "none", "busy",   "down",   "resting",
+                                         "capped", "due",  "closed", "stopped" };
 
 #define WORD(words, i) ((unsigned)(i) < sizeof(words) / sizeof *(words) ? (words)[i] : "?")
 #define LISTED(words, i) /* up to NULL */ \
@@ -401,6 +403,11 @@ bool usher__is_status(uint64_t code)
     return code < sizeof status_words / sizeof *status_words && status_words[code] != NULL;
 }
 
+const char *usher_scope_mode_word(enum usher_scope_mode mode)
+{
+    return (unsigned)mode <= USHER_SCOPE_MODE_STOPPED ? usher__scope_mode_words[mode] : "?";
+}
+
 const char *usher_number_why_word(enum usher_number_why why)
 {
     return WORD(why_words, why);
@@ -418,7 +425,8 @@ const char *const usher__agent_state_words[] = {
     NULL,
 };
 const char *const usher__place_words[] = { "none", "room", "offer", "queue", "away", NULL };
-static const char *const queue_why_words[] = { "none", "no-agent", "no-user", "history", "due" };
+static const char *const queue_why_words[] = { "none", "no-agent", "no-user", "history",
+                                               "due",  "closed",   "stopped" };
 const char *const usher__outcome_words[] = { "none",    "seated", "left",  "lost",     "timeout",
                                              "dropped", "cut",    "freed", "requeued", NULL };
 

@@ -294,6 +294,7 @@ bool usher__is_status(uint64_t code);
 /* Words of codes: index in a NULL-terminated list. */
 extern const char *const usher__noun_words[]; /* by enum usher_noun */
 extern const char *const usher__order_words[];
+extern const char *const usher__scope_mode_words[];
 extern const char *const usher__number_list_words[];
 extern const char *const usher__check_words[];
 extern const char *const usher__reset_words[];

@@ -211,6 +211,8 @@ const char *usher_code_word(enum usher_noun noun, uint32_t field, int64_t code)
         return hooks->why_word != NULL ? known(hooks->why_word((unsigned)code)) : NULL;
     case USHER_FIELD_ORDER:
         return in(usher__order_words, code);
+    case USHER_FIELD_SCOPE_MODE:
+        return in(usher__scope_mode_words, code);
     case USHER_FIELD_TRIGGER:
         return in(usher__trigger_words, code);
     case USHER_FIELD_STRATEGY:

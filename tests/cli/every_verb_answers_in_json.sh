@@ -66,7 +66,7 @@ cat >wanted_talk <<'EOF'
 > number reg p 100 now=2000
 {"status":"ok","epoch":"E","version":6,"due":6000,"now":2000,"state":"busy+up"}
 > number stats p now=4000
-{"status":"ok","epoch":"E","version":6,"due":6000,"now":4000,"total":1,"idle_up":0,"idle_down":0,"busy_up":1,"busy_down":0,"resting":0,"calls_today":1,"refused_today":3,"longest_hold":3000,"capped":0}
+{"status":"ok","epoch":"E","version":6,"due":6000,"now":4000,"total":1,"idle_up":0,"idle_down":0,"busy_up":1,"busy_down":0,"resting":0,"calls_today":1,"refused_today":3,"longest_hold":3000,"capped":0,"mode":"open"}
 > number hangup p 100 token=3 rest=3000 now=3000 req=h1
 {"status":"ok","epoch":"E","version":7,"due":6000,"now":3000,"state":"idle+up","until":6000}
 > number hangup p 100 token=3 rest=3000 now=3000 req=h1
@@ -84,11 +84,11 @@ cat >wanted_talk <<'EOF'
 > number sweep p now=6000
 {"status":"same","epoch":"E","version":8,"due":null,"expired":0,"more":false}
 > number set p order=most-recent lease=60000 rest=10 daily=5 zone=60 strict=1 sticky=1000 sticky-max=3 requests=9 now=6000
-{"status":"ok","epoch":"E","version":9,"due":null,"order":"most-recent","lease":60000,"rest":10,"daily":5,"zone":60,"strict":1,"sticky":1000,"sticky_max":3,"requests":9,"gap":0,"log":0,"lease_max":0,"outage":0}
+{"status":"ok","epoch":"E","version":9,"due":null,"order":"most-recent","lease":60000,"rest":10,"daily":5,"zone":60,"strict":1,"sticky":1000,"sticky_max":3,"requests":9,"gap":0,"log":0,"lease_max":0,"outage":0,"mode":"open"}
 > number set p strict=1 now=6000
-{"status":"same","epoch":"E","version":9,"due":null,"order":"most-recent","lease":60000,"rest":10,"daily":5,"zone":60,"strict":1,"sticky":1000,"sticky_max":3,"requests":9,"gap":0,"log":0,"lease_max":0,"outage":0}
+{"status":"same","epoch":"E","version":9,"due":null,"order":"most-recent","lease":60000,"rest":10,"daily":5,"zone":60,"strict":1,"sticky":1000,"sticky_max":3,"requests":9,"gap":0,"log":0,"lease_max":0,"outage":0,"mode":"open"}
 > number set p now=6000
-{"status":"ok","epoch":"E","version":9,"due":null,"order":"most-recent","lease":60000,"rest":10,"daily":5,"zone":60,"strict":1,"sticky":1000,"sticky_max":3,"requests":9,"gap":0,"log":0,"lease_max":0,"outage":0}
+{"status":"ok","epoch":"E","version":9,"due":null,"order":"most-recent","lease":60000,"rest":10,"daily":5,"zone":60,"strict":1,"sticky":1000,"sticky_max":3,"requests":9,"gap":0,"log":0,"lease_max":0,"outage":0,"mode":"open"}
 > number call p owner=c group=B,A now=6000
 {"status":"ok","epoch":"E","version":10,"due":66000,"now":6000,"number":"100","token":"10","until":66000,"state":"busy+up"}
 > number call p owner=c group=B now=6000
@@ -122,7 +122,7 @@ cat >wanted_talk <<'EOF'
 > number show p 200 now=6000
 {"status":"missing","epoch":"E","version":14,"due":6010,"now":6000,"number":"200","state":"nodata"}
 > number stats p now=6000
-{"status":"ok","epoch":"E","version":14,"due":6010,"now":6000,"total":2,"idle_up":1,"idle_down":1,"busy_up":0,"busy_down":0,"resting":1,"calls_today":2,"refused_today":6,"longest_hold":0,"capped":0}
+{"status":"ok","epoch":"E","version":14,"due":6010,"now":6000,"total":2,"idle_up":1,"idle_down":1,"busy_up":0,"busy_down":0,"resting":1,"calls_today":2,"refused_today":6,"longest_hold":0,"capped":0,"mode":"open"}
 > number renew p 300 token=4503599627370496 now=6000
 {"status":"lost","message":"the token was issued by a history that the store has lost","from":14}
 > number renew p 300 token=4503599627370496 owner=a node=m lease=9000 now=6000
@@ -144,7 +144,7 @@ cat >wanted_talk <<'EOF'
 > number changes c
 {"status":"refused","epoch":"E","version":1,"due":null,"message":"there is no change log: set log=N to keep the last N changes"}
 > number set c log=2 lease=500 now=6000
-{"status":"ok","epoch":"E","version":2,"due":null,"order":"longest-idle","lease":500,"rest":0,"daily":0,"zone":0,"strict":0,"sticky":604800000,"sticky_max":10000,"requests":10000,"gap":0,"log":2,"lease_max":0,"outage":0}
+{"status":"ok","epoch":"E","version":2,"due":null,"order":"longest-idle","lease":500,"rest":0,"daily":0,"zone":0,"strict":0,"sticky":604800000,"sticky_max":10000,"requests":10000,"gap":0,"log":2,"lease_max":0,"outage":0,"mode":"open"}
 > number reg c 1 now=6000
 {"status":"ok","epoch":"E","version":3,"due":null,"state":"idle+up"}
 > number changes c since=1 max=1

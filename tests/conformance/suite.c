@@ -1247,6 +1247,50 @@ TEST(calls_of_a_number_begin_with_a_gap)
     assert_int_equal(f->r.of.number.until_ms, 0);
 }
 
+TEST(closed_pool_gives_no_number_to_a_new_call)
+{
+    struct fixture *f = *state;
+    uint64_t anns;
+
+    numbers(f, 3);
+    ok(f, "call desk owner=ann req=r1");
+    anns = f->r.of.number.token;
+    ok(f, "set desk mode=closed");
+    same(f, "set desk mode=closed");
+    empty(f, "call desk owner=bob");
+    assert_int_equal(f->r.of.number.why, USHER_NUMBER_WHY_CLOSED);
+    assert_int_equal(f->r.of.number.next_ms, -1);
+    empty(f, "call desk");
+    empty(f, "call desk owner=bob group=x,* sticky=eve");
+    assert_int_equal(f->r.of.number.why, USHER_NUMBER_WHY_CLOSED);
+    refused(f, "call desk number=n2 owner=bob");
+    assert_int_equal(f->r.of.number.why, USHER_NUMBER_WHY_CLOSED);
+    assert_int_equal(f->r.of.number.next_ms, -1);
+    refused(f, "call desk number=n1 owner=bob"); /* which is busy */
+    assert_int_equal(f->r.of.number.why, USHER_NUMBER_WHY_CLOSED);
+    missing(f, "call desk number=n9");
+    /* a holder has its number, and the call goes on */
+    same(f, "call desk owner=ann");
+    same(f, "call desk owner=ann number=n1");
+    assert_int_equal(f->r.of.number.token, anns);
+    ok(f, "call desk owner=ann req=r1");
+    assert_true(f->r.repeated);
+    ok(f, "renew desk n1 token=%" PRIu64 " lease=1000", anns);
+    f->now += 1000; /* the lease ends */
+    empty(f, "call desk owner=ann");
+    ok(f, "stats desk");
+    assert_int_equal(f->r.of.number.of.stats.mode, USHER_SCOPE_MODE_CLOSED);
+    assert_int_equal(f->r.of.number.of.stats.refused_today, 6);
+    ok(f, "set desk mode=stopped daily=1");
+    ok(f, "add desk n8");
+    ok(f, "reg desk n8");
+    empty(f, "call desk owner=ann");
+    assert_int_equal(f->r.of.number.why, USHER_NUMBER_WHY_STOPPED);
+    ok(f, "set desk mode=open");
+    ok(f, "call desk owner=ann");
+    assert_string_equal(f->r.of.number.number, "n2");
+}
+
 TEST(a_hold_ends_however_often_it_is_renewed)
 {
     struct fixture *f = *state;

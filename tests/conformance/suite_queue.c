@@ -145,6 +145,89 @@ TEST(waiting_users_are_matched_when_the_trigger_becomes_auto)
         { "set trigger=auto", "ok" }, { "where a", "ok room ann" });
 }
 
+/* ---- modes ---------------------------------------------------------------------------- */
+
+TEST(closed_queue_serves_the_users_that_wait)
+{
+    struct fixture *f = *state;
+
+    STORY(f,
+        { "set ttl=0 limit=9", "ok" }, { "login ann", "ok idle" }, { "apply a", "ok room ann" },
+        { "apply b req=r1", "ok queue 0" }, { "apply c", "ok queue 1" }, { "set mode=closed", "ok" },
+        { "set mode=closed", "same" }, { "apply d", "refused" });
+    assert_int_equal(f->r.of.queue.why, USHER_QUEUE_WHY_CLOSED);
+    assert_string_equal(f->r.message, "the queue is closed (mode=)");
+    STORY(f, { "apply d req=r2", "refused" }, { "apply c", "same queue 1" },
+        { "apply c lane=x", "refused" }, { "finish ann.1", "ok a ann" }, { "where b", "ok room ann" });
+    STORY(f, { "apply b req=r1", "ok queue 0" }); /* the first answer */
+    assert_true(f->r.repeated);
+    STORY(f, { "login bob", "ok busy" }, { "where c", "ok room bob" }, { "leave b", "ok b ann" },
+        { "pull ann", "empty" }, { "apply d", "refused" }, { "set mode=open", "ok" },
+        { "apply d", "ok room ann" });
+}
+
+TEST(stopped_queue_matches_under_no_trigger)
+{
+    struct fixture *f = *state;
+
+    STORY(f,
+        { "set ttl=0 offer=5000 wrapup=100", "ok" }, { "login ann", "ok idle" },
+        { "login bob", "ok idle" }, { "apply a", "ok offer ann" }, { "apply b", "ok offer bob" },
+        { "apply c", "ok queue 0" }, { "set mode=stopped", "ok" }, { "apply d", "refused" });
+    assert_int_equal(f->r.of.queue.why, USHER_QUEUE_WHY_STOPPED);
+    /* an offer can be accepted, and a visit can end */
+    STORY(f, { "accept ann a", "ok a ann" }, { "reject bob b", "ok b bob" },
+        { "where b", "ok queue 0" }, { "where c", "ok queue 1" }, { "finish ann.1", "ok a ann" },
+        { "+100", 0 }, { "room ann", "ok idle -" }, { "where b", "ok queue 0" },
+        { "login cid", "ok idle" }, { "ready ann", "same idle" }, { "move c priority=1", "ok queue 0" },
+        { "match", "same" }, { "set trigger=pull", "ok" }, { "match", "same" });
+    STORY(f, { "pull ann", "refused" });
+    assert_int_equal(f->r.of.queue.why, USHER_QUEUE_WHY_STOPPED);
+    STORY(f, { "set trigger=timer", "ok" }, { "match", "same" }, { "set mode=open", "ok" },
+        { "where c", "ok queue 0" }, { "match", "ok c>bob b>ann" });
+}
+
+TEST(waiting_users_are_matched_when_a_stop_ends)
+{
+    struct fixture *f = *state;
+
+    STORY(f, { "set ttl=0 mode=stopped", "ok" }, { "login ann capacity=32", "ok idle" },
+        { "login bob capacity=32", "ok idle" }, { "login cid capacity=32", "ok idle" },
+        { "set mode=open trigger=timer", "ok" });
+    for (int i = 0; i < 70; i++)
+        command(f, "apply u%d", i);
+    STORY(f, { "set mode=stopped", "ok" }, { "set trigger=auto", "ok" }, { "where u0", "ok queue 0" },
+        { "set mode=closed", "ok" }, { "where u69", "ok room ann" }, { "match", "same" },
+        { "set mode=stopped", "ok" }, { "set mode=open", "ok" }, { "apply x", "ok room bob" });
+}
+
+TEST(deadlines_go_on_in_a_stopped_queue)
+{
+    struct fixture *f = *state;
+
+    STORY(f,
+        { "set ttl=1000 maxwait=1500 grace=300 offer=400 again=100", "ok" }, { "login ann", "ok idle" },
+        { "apply a", "ok offer ann" }, { "apply b", "ok queue 0" }, { "set mode=stopped", "ok" },
+        { "+400", 0 }, { "where a", "ok queue 0" }, { "alive agent=ann", "ok idle -" },
+        { "+300", 0 }, { "alive user=b", "ok queue 1" }, { "+300", 0 }, { "where a", "ok away" },
+        { "alive user=b", "ok queue 0" }, { "alive agent=ann", "ok idle -" },
+        { "+300", 0 }, { "where a", "missing" }, { "alive user=b", "ok queue 0" }, { "+200", 0 },
+        { "where b", "missing" }, { "history", "ok b:timeout a:lost" },
+        { "set mode=open strict=1", "ok" }, { "apply c", "ok offer ann" });
+}
+
+TEST(mode_is_in_the_figures_of_a_queue)
+{
+    struct fixture *f = *state;
+
+    STORY(f, { "set mode=stopped log=5", "ok" }, { "stats", "ok" });
+    assert_int_equal(f->r.of.queue.of.stats.mode, USHER_SCOPE_MODE_STOPPED);
+    STORY(f, { "set", "ok" });
+    assert_int_equal(f->r.of.queue.of.settings.mode, USHER_SCOPE_MODE_STOPPED);
+    STORY(f, { "drop", "ok" }, { "set ttl=0", "ok" }, { "stats", "ok" });
+    assert_int_equal(f->r.of.queue.of.stats.mode, USHER_SCOPE_MODE_OPEN);
+}
+
 /* ---- busy state that is never freed -------------------------------------------------- */
 
 TEST(an_agent_that_is_silent_is_gone_and_its_users_are_first_again)

@@ -17,7 +17,8 @@
 #define SETTINGS                                                                              \
     (USHER_GIVEN_ORDER | USHER_GIVEN_LEASE | USHER_GIVEN_REST | USHER_GIVEN_DAILY |           \
      USHER_GIVEN_ZONE | USHER_GIVEN_STRICT | USHER_GIVEN_STICKY_MS | USHER_GIVEN_STICKY_MAX | \
-     USHER_GIVEN_REQUESTS | USHER_GIVEN_LOG | USHER_GIVEN_LEASE_MAX | USHER_GIVEN_OUTAGE)
+     USHER_GIVEN_REQUESTS | USHER_GIVEN_LOG | USHER_GIVEN_LEASE_MAX | USHER_GIVEN_OUTAGE |    \
+     USHER_GIVEN_MODE)
 
 /* ---- random numbers ---------------------------------------------------------------- */
 
@@ -484,6 +485,8 @@ static void give_settings(struct gen *g, struct gen_command *q)
             q->c.given |= USHER_GIVEN_LEASE_MAX;
         if (rng_chance(r, g->outage))
             q->c.given |= USHER_GIVEN_OUTAGE;
+        if (rng_chance(r, 15))
+            q->c.given |= USHER_GIVEN_MODE;
     } while ((q->c.given & SETTINGS) == 0);
     give_others(g, &q->c);
     a->order = 1 + (int64_t)rng_below(r, 3);
@@ -503,6 +506,7 @@ static void give_settings(struct gen *g, struct gen_command *q)
         a->lease_max_ms = USHER_SPAN_MAX;
     a->log = rng_chance(r, 30) ? 0 : 1 + (int64_t)rng_below(r, rng_chance(r, 30) ? 200 : 8);
     a->outage_ms = rng_chance(r, 20) ? 0 : span(g);
+    a->mode = rng_chance(r, 60) ? USHER_SCOPE_MODE_OPEN : 1 + (int64_t)rng_below(r, 3);
 }
 
 /* Make one argument wrong, or give one that the verb does not take. */

@@ -89,7 +89,7 @@ static bool arguments_right(const struct usher_operation *c)
                               USHER_GIVEN_DAILY | USHER_GIVEN_ZONE | USHER_GIVEN_STRICT |
                               USHER_GIVEN_STICKY_MS | USHER_GIVEN_STICKY_MAX |
                               USHER_GIVEN_REQUESTS | USHER_GIVEN_GAP | USHER_GIVEN_LOG |
-                              USHER_GIVEN_LEASE_MAX | USHER_GIVEN_OUTAGE;
+                              USHER_GIVEN_LEASE_MAX | USHER_GIVEN_OUTAGE | USHER_GIVEN_MODE;
     const char *texts = "";
     uint64_t may = 0;
 
@@ -114,6 +114,7 @@ static bool arguments_right(const struct usher_operation *c)
         !in(c, USHER_GIVEN_LOG, a->log, 0, 100000) ||
         !in(c, USHER_GIVEN_LEASE_MAX, a->lease_max_ms, 0, USHER_SPAN_MAX) ||
         !in(c, USHER_GIVEN_OUTAGE, a->outage_ms, 0, USHER_SPAN_MAX) ||
+        !in(c, USHER_GIVEN_MODE, a->mode, 1, 3) ||
         !in(c, USHER_GIVEN_SINCE, a->since, 0, USHER_EXACT_MAX) ||
         !in(c, USHER_GIVEN_IF_VERSION, a->if_version, 1, USHER_EXACT_MAX))
         return false;
@@ -391,6 +392,7 @@ static void given_put(struct packed *to, const struct usher_operation *c)
         { USHER_GIVEN_LOG, "log", a->log },
         { USHER_GIVEN_LEASE_MAX, "lease-max", a->lease_max_ms },
         { USHER_GIVEN_OUTAGE, "outage", a->outage_ms },
+        { USHER_GIVEN_MODE, "mode", a->mode },
     };
 
     put_given(to, c->given, all, sizeof all / sizeof *all);
@@ -1151,6 +1153,16 @@ static int64_t next_free(struct work *w, const struct usher_text *group, int64_t
     return next;
 }
 
+/* Why a call that begins is turned away, whatever is free. */
+static enum usher_number_why shut(const struct work *w)
+{
+    int64_t mode = w->p->exists ? w->p->set.mode : USHER_SCOPE_MODE_OPEN;
+
+    return mode == USHER_SCOPE_MODE_OPEN     ? USHER_NUMBER_WHY_NONE
+           : mode == USHER_SCOPE_MODE_CLOSED ? USHER_NUMBER_WHY_CLOSED
+                                             : USHER_NUMBER_WHY_STOPPED;
+}
+
 static enum usher_status nothing_free(struct work *w)
 {
     const struct usher_text *groups = &w->a->group;
@@ -1195,6 +1207,10 @@ static enum usher_status call_given(struct work *w, struct model_number *n)
     if (n->busy) {
         if (w->a->owner.data != NULL && is(&n->owner, w->a->owner.data, w->a->owner.size))
             return tell(w, USHER_SAME, n);
+    }
+    if (shut(w) != USHER_NUMBER_WHY_NONE) {
+        r->why = shut(w);
+    } else if (n->busy) {
         r->why = USHER_NUMBER_WHY_BUSY;
     } else if (!n->up) {
         r->why = USHER_NUMBER_WHY_DOWN;
@@ -1203,7 +1219,9 @@ static enum usher_status call_given(struct work *w, struct model_number *n)
             return take(w, n);
         r->why = n->until != 0 ? USHER_NUMBER_WHY_RESTING : USHER_NUMBER_WHY_CAPPED;
     }
-    r->next_ms = n->up ? free_again(w->p, n, end_of(w->p, n), w->moment) : -1;
+    r->next_ms = n->up && shut(w) == USHER_NUMBER_WHY_NONE
+                     ? free_again(w->p, n, end_of(w->p, n), w->moment)
+                     : -1;
     refused(w);
     (void)tell(w, USHER_REFUSED, n);
     r->token = 0; /* somebody else's */
@@ -1244,6 +1262,11 @@ static enum usher_status verb_call(struct work *w, struct model_number *given)
         return tell(w, USHER_SAME, n);
     if (left < 0)
         return AGAIN;
+    if (shut(w) != USHER_NUMBER_WHY_NONE) {
+        refused(w);
+        w->r->of.number.why = shut(w);
+        return USHER_EMPTY;
+    }
     if (w->a->sticky.data != NULL)
         for (size_t i = 0; i < p->n_stickies; i++) {
             const struct model_sticky *s = &p->stickies[i];
@@ -1511,6 +1534,8 @@ static enum usher_status verb_set(struct work *w)
         s->lease_max_ms = a->lease_max_ms;
     if (given & USHER_GIVEN_OUTAGE)
         s->outage_ms = a->outage_ms;
+    if (given & USHER_GIVEN_MODE)
+        s->mode = a->mode;
     w->r->of.number.of.settings = *s;
     if (given == 0)
         return USHER_OK; /* a read */
@@ -1625,6 +1650,7 @@ static enum usher_status verb_stats(struct work *w)
 
     if (!p->exists)
         return USHER_MISSING;
+    s->mode = p->set.mode;
     for (size_t i = 0; i < p->n_numbers; i++) {
         const struct model_number *n = &p->numbers[i];
 
@@ -1649,6 +1675,7 @@ static void settings_default(struct model_pool *p)
 {
     memset(&p->set, 0, sizeof p->set);
     p->set.order = USHER_NUMBER_ORDER_LONGEST_IDLE;
+    p->set.mode = USHER_SCOPE_MODE_OPEN;
     p->set.sticky_ms = 7 * DAY;
     p->set.sticky_max = 10000;
     p->set.requests = 10000;

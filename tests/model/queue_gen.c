@@ -181,14 +181,15 @@ static int64_t span(struct queue_gen *g)
 static void give_settings(struct queue_gen *g, struct usher_operation *c)
 {
     static const uint64_t bits[] = {
-        USHER_GIVEN_QUEUE_TTL,       USHER_GIVEN_QUEUE_TTL,      USHER_GIVEN_QUEUE_TRIGGER,
-        USHER_GIVEN_QUEUE_STRATEGY,  USHER_GIVEN_QUEUE_OFFER,    USHER_GIVEN_QUEUE_OFFER,
-        USHER_GIVEN_QUEUE_WRAPUP,    USHER_GIVEN_QUEUE_WRAPUP,   USHER_GIVEN_QUEUE_LIMIT,
-        USHER_GIVEN_QUEUE_MAXWAIT,   USHER_GIVEN_QUEUE_GRACE,    USHER_GIVEN_QUEUE_REQUEUE,
-        USHER_GIVEN_QUEUE_HISTORY,   USHER_GIVEN_QUEUE_ZONE,     USHER_GIVEN_QUEUE_SERVICE,
-        USHER_GIVEN_QUEUE_REQUESTS,  USHER_GIVEN_QUEUE_STRATEGY, USHER_GIVEN_QUEUE_ARCHIVE,
-        USHER_GIVEN_QUEUE_LOG,       USHER_GIVEN_QUEUE_LOG,      USHER_GIVEN_QUEUE_LOG,
-        USHER_GIVEN_QUEUE_ASK_AGAIN, USHER_GIVEN_QUEUE_ASK_AGAIN
+        USHER_GIVEN_QUEUE_TTL,       USHER_GIVEN_QUEUE_TTL,       USHER_GIVEN_QUEUE_TRIGGER,
+        USHER_GIVEN_QUEUE_STRATEGY,  USHER_GIVEN_QUEUE_OFFER,     USHER_GIVEN_QUEUE_OFFER,
+        USHER_GIVEN_QUEUE_WRAPUP,    USHER_GIVEN_QUEUE_WRAPUP,    USHER_GIVEN_QUEUE_LIMIT,
+        USHER_GIVEN_QUEUE_MAXWAIT,   USHER_GIVEN_QUEUE_GRACE,     USHER_GIVEN_QUEUE_REQUEUE,
+        USHER_GIVEN_QUEUE_HISTORY,   USHER_GIVEN_QUEUE_ZONE,      USHER_GIVEN_QUEUE_SERVICE,
+        USHER_GIVEN_QUEUE_REQUESTS,  USHER_GIVEN_QUEUE_STRATEGY,  USHER_GIVEN_QUEUE_ARCHIVE,
+        USHER_GIVEN_QUEUE_LOG,       USHER_GIVEN_QUEUE_LOG,       USHER_GIVEN_QUEUE_LOG,
+        USHER_GIVEN_QUEUE_ASK_AGAIN, USHER_GIVEN_QUEUE_ASK_AGAIN, USHER_GIVEN_QUEUE_MODE,
+        USHER_GIVEN_QUEUE_MODE
     };
     static const int64_t zones[] = { 0, 0, 480, -480, 330, -1440, 1440, 1, -1, 840 };
     struct rng *r = &g->rng;
@@ -200,6 +201,7 @@ static void give_settings(struct queue_gen *g, struct usher_operation *c)
         c->given |= bits[rng_below(r, sizeof bits / sizeof *bits)];
     a->ttl_ms = rng_chance(r, 30) ? 0 : span(g);
     a->trigger = rng_chance(r, 70) ? USHER_QUEUE_TRIGGER_AUTO : 1 + (int64_t)rng_below(r, 3);
+    a->mode = rng_chance(r, 60) ? USHER_SCOPE_MODE_OPEN : 1 + (int64_t)rng_below(r, 3);
     a->strategy = 1 + (int64_t)rng_below(r, 6);
     a->offer_ms = rng_chance(r, 40) ? 0 : span(g);
     a->again_ms = rng_chance(r, 40) ? 1 : 1 + span(g) / 2;

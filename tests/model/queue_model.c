@@ -83,6 +83,7 @@ static bool ranges_right(const struct usher_operation *c)
            in(c, USHER_GIVEN_QUEUE_STATE, a->state, 1, 4) &&
            in(c, USHER_GIVEN_QUEUE_LOG, a->log, 0, 100000) &&
            in(c, USHER_GIVEN_QUEUE_STRICT, a->strict, 0, 1) &&
+           in(c, USHER_GIVEN_QUEUE_MODE, a->mode, 1, 3) &&
            in(c, USHER_GIVEN_QUEUE_SINCE_VERSION, a->since, 0, USHER_EXACT_MAX) &&
            in(c, USHER_GIVEN_QUEUE_IF_VERSION, a->if_version, 1, USHER_EXACT_MAX);
 }
@@ -98,7 +99,7 @@ static const char *takes(enum usher_verb verb, uint64_t *ret_may)
                    USHER_GIVEN_QUEUE_MAXWAIT | USHER_GIVEN_QUEUE_GRACE | USHER_GIVEN_QUEUE_REQUEUE |
                    USHER_GIVEN_QUEUE_HISTORY | USHER_GIVEN_QUEUE_ZONE | USHER_GIVEN_QUEUE_SERVICE |
                    USHER_GIVEN_QUEUE_REQUESTS | USHER_GIVEN_QUEUE_ARCHIVE | USHER_GIVEN_QUEUE_LOG |
-                   USHER_GIVEN_QUEUE_ASK_AGAIN | USHER_GIVEN_QUEUE_STRICT;
+                   USHER_GIVEN_QUEUE_ASK_AGAIN | USHER_GIVEN_QUEUE_STRICT | USHER_GIVEN_QUEUE_MODE;
         return "";
     case USHER_QUEUE_LOGIN:
         *ret_may = USHER_GIVEN_QUEUE_CAPACITY | USHER_GIVEN_QUEUE_LEVEL;
@@ -546,6 +547,7 @@ static void given_put(struct packed *to, const struct usher_operation *c)
         { USHER_GIVEN_QUEUE_ARCHIVE, "archive", a->archive },
         { USHER_GIVEN_QUEUE_LOG, "log", a->log },
         { USHER_GIVEN_QUEUE_STRICT, "strict", a->strict },
+        { USHER_GIVEN_QUEUE_MODE, "mode", a->mode },
     };
 
     put_given(to, c->given, all, sizeof all / sizeof *all);
@@ -1493,6 +1495,12 @@ static void match_again(struct work *w)
     free(left);
 }
 
+/* The queue matches by itself. */
+static bool by_itself(const struct usher_queue_result_settings *set)
+{
+    return set->trigger == USHER_QUEUE_TRIGGER_AUTO && set->mode != USHER_SCOPE_MODE_STOPPED;
+}
+
 /* Those who became open or wait again are matched, until nobody is: a user who has refused all is
  * for the first of them, who may take a better one. */
 static void settle(struct work *w)
@@ -1501,9 +1509,9 @@ static void settle(struct work *w)
 
     do {
         before = w->matches;
-        for (size_t i = 0; w->q->set.trigger == USHER_QUEUE_TRIGGER_AUTO && i < w->n_open; i++)
+        for (size_t i = 0; by_itself(&w->q->set) && i < w->n_open; i++)
             match_agent(w, &w->open[i]);
-        if (w->q->set.trigger == USHER_QUEUE_TRIGGER_AUTO)
+        if (by_itself(&w->q->set))
             match_again(w);
     } while (w->matches != before);
     w->n_open = w->n_again = 0;
@@ -1908,6 +1916,11 @@ static enum usher_status verb_apply(struct work *w, user *u)
         heard_of(w, u);
         return tell_user(w, away ? USHER_OK : USHER_SAME, u);
     }
+    if (q->exists && q->set.mode != USHER_SCOPE_MODE_OPEN) {
+        w->r->of.queue.why = q->set.mode == USHER_SCOPE_MODE_CLOSED ? USHER_QUEUE_WHY_CLOSED
+                                                                    : USHER_QUEUE_WHY_STOPPED;
+        return tell_user(w, USHER_REFUSED, NULL);
+    }
     if (!q->exists || q->n_agents == 0) {
         w->r->of.queue.why = USHER_QUEUE_WHY_NO_AGENT;
         return tell_user(w, USHER_EMPTY, NULL);
@@ -2141,7 +2154,9 @@ static enum usher_status verb_pull(struct work *w, agent *a)
 
     if (a == NULL)
         return tell_agent(w, USHER_MISSING, NULL);
-    if (!is_open(w->q, a))
+    if (w->q->set.mode == USHER_SCOPE_MODE_STOPPED)
+        w->r->of.queue.why = USHER_QUEUE_WHY_STOPPED;
+    if (w->q->set.mode == USHER_SCOPE_MODE_STOPPED || !is_open(w->q, a))
         return tell_agent(w, USHER_REFUSED, a);
     for (size_t i = 0; i < w->q->n_users; i++) /* refused or not */
         if (may_meet(w, &w->q->users[i], a) && (u == NULL || user_before(&w->q->users[i], u)))
@@ -2202,7 +2217,8 @@ static void match_all(struct work *w)
 static enum usher_status verb_match(struct work *w)
 {
     w->tell_matches = true;
-    match_all(w);
+    if (w->q->set.mode != USHER_SCOPE_MODE_STOPPED)
+        match_all(w);
     return !w->q->exists ? USHER_MISSING : w->matches > 0 ? USHER_OK : USHER_SAME;
 }
 
@@ -2257,6 +2273,7 @@ static enum usher_status verb_set(struct work *w)
 {
     struct usher_queue_result_settings *s = &w->q->set, before = *s;
     const struct usher_queue_args *a = w->a;
+    int64_t wanted;
     uint64_t given =
         w->c->given & ~((uint64_t)USHER_GIVEN_NOW | (uint64_t)USHER_GIVEN_QUEUE_IF_VERSION);
 
@@ -2296,20 +2313,25 @@ static enum usher_status verb_set(struct work *w)
         s->log = a->log;
     if (given & USHER_GIVEN_QUEUE_STRICT)
         s->strict = a->strict;
+    if (given & USHER_GIVEN_QUEUE_MODE)
+        s->mode = a->mode;
     w->r->of.queue.of.settings = *s;
     if (given == 0)
         return USHER_OK;
     if (w->q->exists && memcmp(s, &before, sizeof before) == 0)
         return USHER_SAME;
     w->q->exists = true;
+    wanted = s->mode;
     limits_reach(w, &before, s);
-    if (before.trigger != USHER_QUEUE_TRIGGER_AUTO && s->trigger == USHER_QUEUE_TRIGGER_AUTO) {
+    if (!by_itself(&before) && by_itself(s)) {
         /* it comes last, when nobody waits for it any more */
         s->trigger = before.trigger;
+        s->mode = before.mode;
         if (memcmp(s, &before, sizeof before) != 0)
             notify(w, w->c->verb, 0, 0, NULL, 0, 0, NULL);
         match_all(w);
         s->trigger = USHER_QUEUE_TRIGGER_AUTO;
+        s->mode = wanted;
     }
     notify(w, w->c->verb, 0, 0, NULL, 0, 0, NULL);
     return USHER_OK;
@@ -2453,6 +2475,7 @@ static enum usher_status verb_stats(struct work *w)
 
     if (!q->exists)
         return USHER_MISSING;
+    s->mode = q->set.mode;
     for (size_t i = 0; i < q->n_users; i++) {
         const user *u = &q->users[i];
 
@@ -2651,6 +2674,7 @@ static void settings_default(queue *q)
     memset(&q->set, 0, sizeof q->set);
     q->set.ttl_ms = 15000;
     q->set.trigger = USHER_QUEUE_TRIGGER_AUTO;
+    q->set.mode = USHER_SCOPE_MODE_OPEN;
     q->set.strategy = USHER_QUEUE_STRATEGY_LONGEST_IDLE;
     q->set.requeue = USHER_QUEUE_REQUEUE_FRONT;
     q->set.history = 1000;
@@ -2971,7 +2995,7 @@ static void check_idle_hands(struct work *w)
 {
     int64_t last = w->q->behind;
 
-    if (w->q->set.trigger != USHER_QUEUE_TRIGGER_AUTO || w->backlog)
+    if (!by_itself(&w->q->set) || w->backlog)
         return;
     for (size_t i = 0; i < w->q->n_users; i++)
         for (size_t j = 0; j < w->q->n_agents; j++)

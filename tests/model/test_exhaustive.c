@@ -9,6 +9,7 @@
  *   read      a read changes nothing at all
  *   free      a call gets a number that was idle, up and rested
  *   token     a call's token is larger than every token before it
+ *   mode      a call gets a number only of an open pool
  *   longest   what was called or renewed ends as `lease-max` says, and not before it was set
  *   counts    `stats` counts what `list` lists
  */
@@ -49,6 +50,7 @@ struct profile {
     int64_t longest[2]; /* that lease-max is set to, by commands */
     unsigned n_longest;
     bool groups, sticky, moves;
+    bool modes; /* set mode= */
 };
 
 static const struct profile profiles[] = {
@@ -169,6 +171,18 @@ static const struct profile profiles[] = {
         .n_rests = 1,
         .groups = true,
         .moves = true,
+    },
+    {
+        .name = "modes",
+        .set = { .lease_ms = U },
+        .later = { 0, U },
+        .n_later = 2,
+        .leases = { -1 },
+        .n_leases = 1,
+        .rests = { -1, U },
+        .n_rests = 2,
+        .groups = true,
+        .modes = true,
     },
 };
 #define PROFILES (sizeof profiles / sizeof *profiles)
@@ -296,6 +310,11 @@ static void alphabet_make(struct alphabet *w, int64_t later)
         s->c.given |= USHER_GIVEN_LEASE_MAX;
         s->c.arg.number.lease_max_ms = p->longest[k];
     }
+    for (int64_t mode = 1; mode <= 3 && p->modes; mode++) {
+        s = symbol(w, USHER_NUMBER_SET, NULL, later);
+        s->c.given |= USHER_GIVEN_MODE;
+        s->c.arg.number.mode = mode;
+    }
 }
 
 static size_t alphabet(unsigned i, void *ret)
@@ -408,6 +427,8 @@ static void key(unsigned i, const void *m, char to[EXHAUSTIVE_KEY])
             n += snprintf(to + n, EXHAUSTIVE_KEY - (size_t)n, "of %.*s ", (int)k->group.size,
                           k->group.data);
     }
+    if (profiles[i].modes)
+        n += snprintf(to + n, EXHAUSTIVE_KEY - (size_t)n, "mode %d ", (int)p->set.mode);
     if (profiles[i].n_longest != 0)
         n += snprintf(to + n, EXHAUSTIVE_KEY - (size_t)n, "at most %" PRId64 " ",
                       p->set.lease_max_ms);
@@ -515,6 +536,8 @@ static const char *fault(const struct exhaustive_step *s)
         s->heard->n != 0)
         return "read";
     if (verb == USHER_NUMBER_CALL && s->r->status == USHER_OK) {
+        if (p->set.mode != USHER_SCOPE_MODE_OPEN)
+            return "mode";
         if (!free_before(p, s->r, s->c->now_ms))
             return "free";
         if (s->r->of.number.token <= p->version)

@@ -167,6 +167,7 @@ static void set_make(struct usher_operation *c)
     }
     MAYBE(TTL, ttl_ms, one_in(3) ? 0 : 20 + below(100))
     MAYBE(TRIGGER, trigger, one_in(2) ? USHER_QUEUE_TRIGGER_AUTO : 1 + below(3))
+    MAYBE(MODE, mode, one_in(2) ? USHER_SCOPE_MODE_OPEN : 1 + below(3))
     MAYBE(STRATEGY, strategy, 1 + below(6))
     MAYBE(OFFER, offer_ms, pick_ms())
     MAYBE(ASK_AGAIN, again_ms, 1 + pick_ms())
@@ -369,7 +370,8 @@ static void learn_after(const struct usher_operation *c, const struct usher_resu
     if (c->verb == USHER_QUEUE_SET && r->status == USHER_OK) {
         w.ttl = r->of.queue.of.settings.ttl_ms;
         w.maxwait = r->of.queue.of.settings.maxwait_ms;
-        w.automatic = r->of.queue.of.settings.trigger == USHER_QUEUE_TRIGGER_AUTO;
+        w.automatic = r->of.queue.of.settings.trigger == USHER_QUEUE_TRIGGER_AUTO &&
+                      r->of.queue.of.settings.mode != USHER_SCOPE_MODE_STOPPED;
         if (!w.automatic)
             w.ever_other = true;
     }

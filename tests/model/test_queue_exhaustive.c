@@ -14,6 +14,7 @@
  *   again     a user who applies again has the place and the index that it had
  *   place     nobody's place is changed by others: who waited before and waits, in the same order
  *   reject    an agent that has a user has not refused it since it was asked
+ *   mode      a queue that is not open gets no user; one that is stopped gives none to an agent
  *   stale     what has an old token changes nothing
  *   counts    `stats` counts what `list` and `agents` list
  */
@@ -52,6 +53,7 @@ struct profile {
     bool priorities, since; /* that users apply with, and are moved to */
     bool rests;             /* pause, ready */
     bool triggers;          /* set trigger= */
+    bool modes;             /* set mode= */
     bool tokens;            /* agents have sessions; commands with the token, and with an old one */
 };
 
@@ -63,6 +65,7 @@ static const struct profile profiles[] = {
     { "pauses", { 0 }, 1, { .history = 3 }, .capacity = 2, .rests = true },
     { "wrap-up", { 0, U }, 2, { .wrapup_ms = 2 * U }, .capacity = 1 },
     { "triggers", { 0 }, 1, { .trigger = USHER_QUEUE_TRIGGER_PULL }, .capacity = 2, .triggers = true },
+    { "modes", { 0 }, 1, { .history = 3 }, .capacity = 1, .modes = true },
     { "round-robin", { 0 }, 1, { .strategy = USHER_QUEUE_STRATEGY_ROUND_ROBIN }, .capacity = 2 },
     { "fewest-served", { 0 }, 1, { .strategy = USHER_QUEUE_STRATEGY_FEWEST_SERVED }, .capacity = 1 },
     { "least-busy", { 0 }, 1, { .strategy = USHER_QUEUE_STRATEGY_LEAST_BUSY }, .capacity = 2 },
@@ -89,11 +92,12 @@ static const struct profile profiles[] = {
     { "triggers, offers and lanes", { 0, U }, 2,
       { .trigger = USHER_QUEUE_TRIGGER_TIMER, .offer_ms = U }, .capacity = 1, .lanes = true,
       .triggers = true },
+    { "modes and offers", { 0, U }, 2, { .offer_ms = 2 * U }, .capacity = 1, .modes = true },
 };
 /* clang-format on */
 #define PROFILES (sizeof profiles / sizeof *profiles)
-#define PROFILES_SHORT 15
-#define PROFILES_SLOW 11
+#define PROFILES_SHORT 16
+#define PROFILES_SLOW 12
 
 static const char scope[] = "desk";
 static const char *const agents[] = { "a", "b" };
@@ -272,6 +276,11 @@ static void queue_symbols(struct alphabet *w)
         c->given |= USHER_GIVEN_QUEUE_TRIGGER;
         c->arg.queue.trigger = trigger;
     }
+    for (int64_t mode = 1; mode <= 3 && w->profile->modes; mode++) {
+        c = &symbol(w, USHER_QUEUE_SET)->c;
+        c->given |= USHER_GIVEN_QUEUE_MODE;
+        c->arg.queue.mode = mode;
+    }
 }
 
 static size_t alphabet(unsigned i, void *ret)
@@ -416,7 +425,7 @@ static void key(unsigned i, const void *model, char to[EXHAUSTIVE_KEY])
     const struct queue_model_queue *q = the_queue(model);
     const struct queue_model_agent *a[2] = { agent_of(q, 0), agent_of(q, 1) };
     const struct queue_model_user *u[2] = { user_of(q, 0), user_of(q, 1) };
-    int n = snprintf(to, EXHAUSTIVE_KEY, "%d", (int)q->set.trigger);
+    int n = snprintf(to, EXHAUSTIVE_KEY, "%d%d", (int)q->set.trigger, (int)q->set.mode);
 
     for (unsigned k = 0; k < 2; k++)
         if (a[k] == NULL)
@@ -544,12 +553,25 @@ static size_t pending(const struct queue_model_queue *q)
     return n;
 }
 
+/* A command other than `set` in the mode of @p has let a user in, or given one to an agent. */
+static bool against_mode(const struct queue_model_queue *p, const struct queue_model_user *was,
+                         const struct queue_model_user *is)
+{
+    if (is == NULL || p->set.mode == USHER_SCOPE_MODE_OPEN)
+        return false;
+    return was == NULL ||
+           (p->set.mode == USHER_SCOPE_MODE_STOPPED && is->no != 0 && is->token != was->token);
+}
+
 static const char *fault(const struct exhaustive_step *s)
 {
     const struct queue_model_queue *p = the_queue(s->before), *q = the_queue(s->after);
     const struct queue_model_user *was[2] = { user_of(p, 0), user_of(p, 1) };
     const struct queue_model_user *is[2] = { user_of(q, 0), user_of(q, 1) };
 
+    for (unsigned k = 0; k < 2; k++)
+        if (s->c->verb != USHER_QUEUE_SET && against_mode(p, was[k], is[k]))
+            return "mode";
     if (is_read(s->c->verb) && s->heard->n != s->heard->by_itself)
         return "read";
     if (s->r->status == USHER_STALE && s->heard->n != s->heard->by_itself)

@@ -14,6 +14,7 @@
 #include "cli/parse.h"
 #include "parse/words.h"
 #include "core/number.h"
+#include "core/verbs.h"
 #include "nouns/number/number.h"
 #include "nouns/room/room_directory.h"
 #include "lib/calls.h"
@@ -110,21 +111,31 @@ TEST(both_sides_have_the_same_moves)
 TEST(every_setting_but_outages_turns_the_fast_path_off)
 {
     static const char begin[] = "sub(settings, 64, ", end[] = "' and";
-    char *all = text_of(false), script[1024], arg[24];
+    char *all = text_of(false), script[1024], arg[40 * USHER_SETTINGS];
     int size;
     const char *off = part_of(all, begin, end, &size);
+    int64_t set[USHER_SETTINGS] = { 0 };
+    const struct usher__field *told;
+    const struct usher__arg *given;
 
+    for (unsigned i = 0; usher__setting(USHER_NUMBER_SET, i, &told, &given); i++)
+        set[i] = given->standard;
     (void)snprintf(
         script, sizeof script,
-        "local sub, at = string.sub, tonumber(ARGV[1])\n"
-        "local settings = string.rep('\\0', at - 1) .. '\\1' .. string.rep('\\0', %d - at)\n"
+        "local sub, settings = string.sub, ''\n"
+        "for s in string.gmatch(ARGV[1], '%%d+') do settings = settings .. struct.pack('>i7', s) end\n"
         "return %.*s 'off' or 'on'",
-        7 * USHER_SETTINGS, size, off);
+        size, off);
     for (int i = USHER__SET_REQUESTS + 1; i < USHER_SETTINGS; i++) {
         bool may = i == USHER__SET_OUTAGE || i >= USHER_SETTINGS - 2; /* the last outage */
         redisReply *reply;
 
-        (void)snprintf(arg, sizeof arg, "%d", 7 * (i + 1));
+        arg[0] = '\0';
+        for (int k = 0; k < USHER_SETTINGS; k++) {
+            size_t n = strlen(arg);
+
+            (void)snprintf(arg + n, sizeof arg - n, "%" PRId64 " ", set[k] + (k == i));
+        }
         reply = eval(script, arg);
         assert_string_equal(reply->str, may ? "off" : "on");
         freeReplyObject(reply);

@@ -206,11 +206,18 @@ function S.make_call()
             or capped and K.WHY_CAPPED or K.WHY_DOWN
     end
 
+    -- Answer that the mode of the pool forbids the call, whatever is free.
+    function S.not_accepted()
+        S.status, S.why = K.EMPTY, S.forbidden()
+        S.count_refusal()
+    end
+
     function S.turned_down(r)
-        local at = S.free_at(r, S.end_of(r))
+        local why = S.forbidden()
+        local at = not why and S.free_at(r, S.end_of(r)) or 0
         S.say(K.REFUSED, r)
         S.token = 0
-        S.why = r.state >= K.NUMBER_BUSY_DOWN and K.WHY_BUSY or r.state == K.NUMBER_IDLE_DOWN and K.WHY_DOWN
+        S.why = why or r.state >= K.NUMBER_BUSY_DOWN and K.WHY_BUSY or r.state == K.NUMBER_IDLE_DOWN and K.WHY_DOWN
             or r.ends ~= 0 and K.WHY_RESTING or K.WHY_CAPPED
         S.next_at = at > 0 and at or -1
         S.count_refusal()
@@ -235,10 +242,16 @@ function S.make_call()
     -- Give @r to the call if the table allows it; otherwise answer why not.
     function S.call_one(r)
         local to, what = S.move_by_call(r)
+        if what == K.REFUSED or what == K.OK and S.forbidden() then return S.turned_down(r) end
         if what == K.OK then return S.take_number(r, to) end
-        if what == K.REFUSED then return S.turned_down(r) end
         S.say(what, r)
     end
+end
+
+-- Return why the mode of the pool forbids a new call; nil: it does not.
+function S.forbidden()
+    local mode = S.set[K.SET_SCOPE_MODE + 1]
+    return mode == K.SCOPE_MODE_CLOSED and K.WHY_CLOSED or mode == K.SCOPE_MODE_STOPPED and K.WHY_STOPPED or nil
 end
 
 -- See usher__defer().
@@ -247,7 +260,7 @@ function S.defer()
     S.because = 'too many expiries are pending on this scope: retry'
     if S.verb == K.V_STATS or S.verb == K.V_SET then
         S.extra = {}
-        for i = 1, S.verb == K.V_SET and K.SETTINGS or 10 do S.extra[i] = 0 end
+        for i = 1, S.verb == K.V_SET and K.SETTINGS or 11 do S.extra[i] = 0 end
     elseif S.verb == K.V_CHANGES then
         S.extra = {0}
     end
@@ -301,6 +314,10 @@ function S.call_any()
         if r then
             if not S.call_one then S.make_call() end
             return S.call_one(r)
+        end
+        if S.forbidden() then
+            if not S.not_accepted then S.make_call() end
+            return S.not_accepted()
         end
         if a[K.ARG_STICKY] then
             if not S.take_sticky then S.make_call() end

@@ -112,7 +112,8 @@ function S.make_reads()
         local today = S.day_of(S.now)
         S.extra = {c[1] + c[2] + c[3] + c[4], c[2], c[1], c[4], c[3], c[5],
             S.count[K.COUNT_CALLS_DAY + 1] >= today and S.count[K.COUNT_CALLS + 1] or 0,
-            S.count[K.COUNT_REFUSED_DAY + 1] >= today and S.count[K.COUNT_REFUSED + 1] or 0, longest, aside}
+            S.count[K.COUNT_REFUSED_DAY + 1] >= today and S.count[K.COUNT_REFUSED + 1] or 0, longest, aside,
+            S.set[K.SET_SCOPE_MODE + 1]}
     end
 end
 
@@ -132,7 +133,7 @@ function S.run()
             return S.log_changes()
         end
         S.stats()
-        if not S.extra then S.extra = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0} end
+        if not S.extra then S.extra = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0} end
         return
     end
     if S.req then

@@ -102,8 +102,15 @@ function S.defer()
     S.because = 'too many expiries are pending on this scope: retry'
     if S.verb == K.V_STATS or S.verb == K.V_SET or S.verb == K.V_CHANGES then
         S.extra = {}
-        for i = 1, S.verb == K.V_SET and K.SETTINGS or S.verb == K.V_STATS and 21 or 1 do S.extra[i] = 0 end
+        for i = 1, S.verb == K.V_SET and K.SETTINGS or S.verb == K.V_STATS and 22 or 1 do S.extra[i] = 0 end
     end
+end
+
+function S.stopped() return S.set[K.SET_SCOPE_MODE + 1] == K.SCOPE_MODE_STOPPED end
+
+-- Return whether a queue with the settings @set matches by itself.
+function S.automatic(set)
+    return set[K.SET_TRIGGER + 1] == K.TRIGGER_AUTO and set[K.SET_SCOPE_MODE + 1] ~= K.SCOPE_MODE_STOPPED
 end
 
 -- Return whether @verb only reads.  Such verbs do not move the clock of the queue.
@@ -217,6 +224,10 @@ function S.dispatch(verb)
     if verb == K.V_PULL then
         S.tell_rows = true
         return S.pull()
+    end
+    if verb == K.V_MATCH and S.stopped() then
+        S.status = K.SAME
+        return
     end
     if verb == K.V_MATCH then
         S.tell_rows = true

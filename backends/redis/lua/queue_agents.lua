@@ -196,6 +196,10 @@ function S.make_agents()
         if not r then return S.no_agent(K.MISSING) end
         S.say_agent(K.OK, r)
         S.token = 0 -- the token of the match is in the row
+        if S.stopped() then
+            S.status, S.why, S.because = K.REFUSED, K.WHY_STOPPED, 'the queue is stopped (mode=)'
+            return
+        end
         if not S.is_open(r) then
             S.status, S.because = K.REFUSED, 'the agent is not open: full, paused or in wrap-up'
             return

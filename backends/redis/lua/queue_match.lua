@@ -181,7 +181,7 @@ end
 function S.settle()
     local agents, users = S.todo_a, S.todo_u
     if #agents == 0 and #users == 0 then return end
-    local again = S.set[K.SET_TRIGGER + 1] == K.TRIGGER_AUTO
+    local again = S.automatic(S.set)
     while again do
         local before = S.n_matched
         S.passed = false

@@ -98,7 +98,7 @@ function S.make_reads()
 
     function S.stats()
         S.extra = {}
-        for i = 1, 21 do S.extra[i] = 0 end
+        for i = 1, 22 do S.extra[i] = 0 end
         if not S.exists then S.status = K.MISSING return end
         local x, f, day, lane, from = S.extra, {0, 0, 0, 0, 0, 0, 0, 0, 0}, S.day_of(S.now) + K.DAY_SHIFT,
             S.a[K.ARG_LANE] or nil, '[6n'
@@ -132,7 +132,7 @@ function S.make_reads()
         x[17] = f[F_SEATED] > 0 and floor(f[F_WITHIN] * 10000 / f[F_SEATED]) or -1
         x[18] = f[F_SEATED] > 0 and floor(f[F_WAIT] / f[F_SEATED]) or -1
         x[19] = f[F_FINISHED] > 0 and floor(f[F_TALK] / f[F_FINISHED]) or -1
-        x[20], x[21] = f[F_DROPPED], S.cnt(K.COUNT_VISITS)
+        x[20], x[21], x[22] = f[F_DROPPED], S.cnt(K.COUNT_VISITS), S.set[K.SET_SCOPE_MODE + 1]
     end
 
     -- Return a visit as a row.

@@ -75,7 +75,7 @@ function S.make_refusals()
         end
         S.erase(r)
         S.apply()
-        if S.set[K.SET_TRIGGER + 1] == K.TRIGGER_AUTO then
+        if S.automatic(S.set) then
             S.match_agent(r.token, K.CAPACITY_MAX, {refusals = r.R_REFUSALS ~= 0, rank = r.R_AT, order = r.R_ORDER})
         end
     end

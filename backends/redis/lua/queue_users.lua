@@ -56,6 +56,14 @@ function S.lane_goes(over)
     S.add(K.COUNT_LANES, -1)
 end
 
+-- The mode of the queue lets no new user in.
+function S.not_accepted(user)
+    local closed = S.set[K.SET_SCOPE_MODE + 1] == K.SCOPE_MODE_CLOSED
+    S.why = closed and K.WHY_CLOSED or K.WHY_STOPPED
+    S.because = closed and 'the queue is closed (mode=)' or 'the queue is stopped (mode=)'
+    S.gone(K.REFUSED, user)
+end
+
 function S.apply_verb()
     local g, set = S.a, S.set
     local id, since = g[K.ARG_USER], g[K.ARG_SINCE]
@@ -65,6 +73,7 @@ function S.apply_verb()
         return S.say_user(K.REFUSED, u)
     end
     if u then return S.user_again(u, true) end
+    if set[K.SET_SCOPE_MODE + 1] ~= K.SCOPE_MODE_OPEN then return S.not_accepted(id) end
     S.gone(K.EMPTY, id)
     if S.cnt(K.AGENT_IDLE) + S.cnt(K.AGENT_OFFERED) + S.cnt(K.AGENT_BUSY) + S.cnt(K.AGENT_WRAPUP) + S.cnt(K.AGENT_PAUSED) == 0 then S.why = K.WHY_NO_AGENT return end
     if set[K.SET_ARCHIVE + 1] > 0 and S.cnt(K.COUNT_VISITS) >= set[K.SET_ARCHIVE + 1] then
@@ -77,7 +86,7 @@ function S.apply_verb()
     new.order = S.version + 1
     S.change_init()
     local l, found = S.lane_hold(new.group), nil
-    if set[K.SET_TRIGGER + 1] == K.TRIGGER_AUTO then found = S.pick(new, S.version + 2) end
+    if S.automatic(set) then found = S.pick(new, S.version + 2) end
     if found then S.change.agent = S.agent_read(found) end
     if not found and not S.served(new.group) then S.why = K.WHY_NO_AGENT return end
     local alone, limit = l.L_WAITING == 0, set[K.SET_LIMIT + 1]
@@ -115,7 +124,7 @@ function S.end_visit(u, outcome, to)
     if room then
         S.login = S.change.agent.order
         if S.verb == K.V_FINISH then S.change.agent.A_BEAT = S.beat() end
-        if S.set[K.SET_TRIGGER + 1] == K.TRIGGER_AUTO then
+        if S.automatic(S.set) then
             local _, full = S.match_agent_once({})
             if not full then S.todo_a[#S.todo_a] = nil end
         end
@@ -262,7 +271,7 @@ function S.make_steps()
     function S.wait_no_more(new)
         local others, differ = {}, false
         for i = 1, #new do
-            others[i] = i == K.SET_TRIGGER + 1 and S.set[i] or new[i]
+            others[i] = (i == K.SET_TRIGGER + 1 or i == K.SET_SCOPE_MODE + 1) and S.set[i] or new[i]
             differ = differ or others[i] ~= S.set[i]
         end
         if differ then S.settings_write(others) end
@@ -289,10 +298,7 @@ function S.make_steps()
         elseif same then
             S.status = K.SAME
         else
-            if S.set[K.SET_TRIGGER + 1] ~= K.TRIGGER_AUTO and set[K.SET_TRIGGER + 1] == K.TRIGGER_AUTO
-                and S.wait_no_more(set) then
-                return S.defer()
-            end
+            if not S.automatic(S.set) and S.automatic(set) and S.wait_no_more(set) then return S.defer() end
             S.status = K.OK
             S.settings_write(set)
             S.reach() -- later commands continue with the rest

@@ -43,7 +43,8 @@ enum usher_number_given {
     USHER_GIVEN_LOG = 1u << 23,
     USHER_GIVEN_SINCE = 1u << 24,
     USHER_GIVEN_LEASE_MAX = 1u << 25,
-    USHER_GIVEN_OUTAGE = 1u << 26
+    USHER_GIVEN_OUTAGE = 1u << 26,
+    USHER_GIVEN_MODE = 1u << 27
 };
 
 struct usher_number_args {
@@ -80,6 +81,7 @@ struct usher_number_args {
     int64_t lease_max_ms;
     /* extend leases that end in an outage (no command for half this time) by it; 0: never */
     int64_t outage_ms;
+    int64_t mode; /* closed or stopped: no new calls; those that hold a number keep it */
 };
 /* end */
 /* made by src/api/gen_fields.py: arguments of queue */
@@ -112,6 +114,7 @@ enum usher_queue_given {
 #define USHER_GIVEN_QUEUE_LOG (UINT64_C(1) << 31)
 #define USHER_GIVEN_QUEUE_SINCE_VERSION (UINT64_C(1) << 32)
 #define USHER_GIVEN_QUEUE_STRICT (UINT64_C(1) << 34)
+#define USHER_GIVEN_QUEUE_MODE (UINT64_C(1) << 35)
 
 struct usher_queue_args {
     struct usher_text agent; /* the agent that serves users */
@@ -162,6 +165,8 @@ struct usher_queue_args {
     /* name of the agent's connection; a new one takes over, and gets a new token */
     struct usher_text session;
     int64_t strict; /* 1: commands about an agent, a user or a room need the token */
+    /* closed: no new users, those that wait are served; stopped: none is served, either */
+    int64_t mode;
 };
 /* end */
 /* made by src/api/gen_fields.py: arguments of room */
@@ -418,6 +423,7 @@ struct usher_queue_result_settings {
      * 5,000 */
     int64_t again_ms;
     int64_t strict; /* 1: commands about an agent, a user or a room need the token */
+    int64_t mode; /* enum usher_scope_mode */
 };
 /* end */
 /* clang-format on */
@@ -440,6 +446,7 @@ struct usher_queue_result_statistics {
     int64_t dropped_today;    /* of those finished: their agent was gone, with requeue=drop */
     int64_t visits;           /* ended visits that the queue keeps; with `archive`, those that are
                                * in no history yet */
+    int64_t mode;             /* enum usher_scope_mode */
 };
 
 /*
@@ -809,6 +816,7 @@ struct usher_number_result_settings {
     int64_t lease_max_ms;
     /* extend leases that end in an outage (no command for half this time) by it; 0: never */
     int64_t outage_ms;
+    int64_t mode; /* enum usher_scope_mode */
 };
 /* end */
 /* clang-format on */
@@ -821,6 +829,7 @@ struct usher_number_result_statistics {
     int64_t refused_today;   /* calls answered `empty` or `refused` since then */
     int64_t longest_hold_ms; /* age of the oldest hold, 0 without holds */
     int64_t capped;          /* of idle_up: over their daily cap */
+    int64_t mode;            /* enum usher_scope_mode */
 };
 
 struct usher_number_result_row {

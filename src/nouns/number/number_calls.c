@@ -219,15 +219,38 @@ static enum usher_status exhausted(work *w)
     return USHER_OK;
 }
 
-/* Answer that the requested number is not free. */
+/* Return why the mode of the pool forbids a new call; NONE: it does not. */
+static enum usher_number_why forbidden(const work *w)
+{
+    switch (w->scope.settings[USHER__SET_SCOPE_MODE]) {
+    case USHER_SCOPE_MODE_CLOSED:
+        return USHER_NUMBER_WHY_CLOSED;
+    case USHER_SCOPE_MODE_STOPPED:
+        return USHER_NUMBER_WHY_STOPPED;
+    default:
+        return USHER_NUMBER_WHY_NONE;
+    }
+}
+
+/* Answer that the mode of the pool forbids the call, whatever is free. */
+static enum usher_status not_accepted(work *w)
+{
+    w->reply->status = USHER_EMPTY;
+    w->reply->of.number.why = forbidden(w);
+    return count_refusal(w);
+}
+
+/* Answer that the requested number is not free, or may not be called. */
 static enum usher_status turned_down(work *w, const struct usher_record *r)
 {
     struct usher_number_result *n = &w->reply->of.number;
-    int64_t at = free_at(w, r, end_of(w, r));
+    enum usher_number_why why = forbidden(w);
+    int64_t at = why == USHER_NUMBER_WHY_NONE ? free_at(w, r, end_of(w, r)) : 0;
 
     answer(w, USHER_REFUSED, r);
     n->token = 0; /* the token of another owner */
-    n->why = busy(r->state)                             ? USHER_NUMBER_WHY_BUSY
+    n->why = why != USHER_NUMBER_WHY_NONE               ? why
+             : busy(r->state)                           ? USHER_NUMBER_WHY_BUSY
              : r->state == USHER_NUMBER_STATE_IDLE_DOWN ? USHER_NUMBER_WHY_DOWN
              : resting(r)                               ? USHER_NUMBER_WHY_RESTING
                                                         : USHER_NUMBER_WHY_CAPPED;
@@ -511,10 +534,11 @@ static enum usher_status call_one(work *w, move *m)
 {
     struct usher__move to = move_by_call(w, own_record(m));
 
+    if (to.status == USHER_REFUSED ||
+        (to.status == USHER_OK && forbidden(w) != USHER_NUMBER_WHY_NONE))
+        return turned_down(w, own_record(m));
     if (to.status == USHER_OK)
         return usher__number_take_number(w, m, to.to);
-    if (to.status == USHER_REFUSED)
-        return turned_down(w, own_record(m));
     answer(w, (enum usher_status)to.status, own_record(m));
     return USHER_OK;
 }
@@ -536,6 +560,8 @@ enum usher_status usher__number_call(work *w)
     status = held(w, &a->owner, &left, &m);
     if (status == USHER_OK)
         return call_one(w, &m);
+    if (status == USHER_MISSING && forbidden(w) != USHER_NUMBER_WHY_NONE)
+        return not_accepted(w);
     if (status == USHER_MISSING)
         status = take_sticky(w, &m);
     if (status == USHER_MISSING && list.data == NULL)

@@ -8,6 +8,7 @@
 #include "core/number.h"
 #include "change/hooks.h"
 #include "change/print.h"
+#include "change/work.h"
 #include "nouns/number/number.h"
 
 /* Return whether @event leads from @from to @to, with and without the token or the owner. */
@@ -56,24 +57,25 @@ static void heads_lua(struct usher__out *o)
     }
 }
 
-/* The settings that may be on in the fast path: outage=, and the two times of the last outage. */
-#define OUTAGES 3
-
 void usher__number_lua(struct usher__out *o)
 {
+    int64_t settings[USHER_SETTINGS];
+
     usher__print(o, "local SHORT_WAY = %s\nlocal WHYS = '", short_way() ? "true" : "false");
-    for (unsigned w = 0; w <= USHER_NUMBER_WHY_DUE; w++)
+    for (unsigned w = 0; w <= USHER_NUMBER_WHY_STOPPED; w++)
         usher__print(o, "%-10s", usher_number_why_word((enum usher_number_why)w));
     usher__print(o, "'\n");
     heads_lua(o);
     usher__print(o, "local QUEUED_BYTES = '");
     for (int shift = 48; shift >= 0; shift -= 8)
         usher__print(o, "\\%u", (unsigned)(USHER__RANK_QUEUED >> shift & 255u));
-    /* packed: all settings after requests= but those of outages, which do not prevent the fast path
-     * while nothing is due; so a later setting does */
+    /* packed: the defaults of all settings after requests= but those of outages, which do not
+     * prevent the fast path while nothing is due; so another value of a later setting does */
+    usher__settings_default(USHER_NUMBER_SET, settings);
     usher__print(o, "'\nlocal SETTINGS_OFF = '");
-    for (int byte = 0; byte < 7 * (USHER_SETTINGS - USHER__SET_REQUESTS - 1 - OUTAGES); byte++)
-        usher__print(o, "\\0");
+    for (unsigned i = USHER__SET_REQUESTS + 1; i < USHER_SETTINGS; i++)
+        if (i != USHER__SET_OUTAGE && i < USHER__SET_OUTAGE_FROM)
+            usher__print(o, "\\0\\0\\0\\0\\0\\0\\%u", (unsigned)settings[i]);
     usher__print(o, "'\n");
     usher__print_int(o, "OUTAGE_", "FIRST", 7LL * USHER__SET_OUTAGE + 1);
     usher__print_int(o, "OUTAGE_", "LAST", 7LL * (USHER__SET_OUTAGE + 1));
@@ -81,6 +83,6 @@ void usher__number_lua(struct usher__out *o)
     /* two codes whose names are not their words in capitals */
     usher__print_int(o, "WHY_", "NONE", USHER_NUMBER_WHY_NONE);
     usher__print_int(o, "WHY_", "NO_NUMBER", USHER_NUMBER_WHY_NO_NUMBER);
-    for (unsigned w = USHER_NUMBER_WHY_BUSY; w <= USHER_NUMBER_WHY_DUE; w++)
+    for (unsigned w = USHER_NUMBER_WHY_BUSY; w <= USHER_NUMBER_WHY_STOPPED; w++)
         usher__print_int(o, "WHY_", usher_number_why_word((enum usher_number_why)w), w);
 }

@@ -185,6 +185,7 @@ static enum usher_status stats(work *w)
     s->total = s->idle_down + s->idle_up + s->busy_down + s->busy_up;
     s->resting = counts[COUNT_RESTING];
     s->capped = counts[COUNT_CAPPED];
+    s->mode = w->scope.settings[USHER__SET_SCOPE_MODE];
     if (counts[COUNT_CALLS_DAY] >= today)
         s->calls_today = counts[COUNT_CALLS];
     if (counts[COUNT_REFUSED_DAY] >= today)

@@ -43,9 +43,9 @@ static enum usher_status reach(work *w)
 }
 
 /*
- * Before trigger=auto is set: set the rest of @new, then match all waiting users, because with
- * trigger=auto no user waits that an agent could take.  *@ret_left: there are more than one command
- * matches.
+ * Before trigger=auto is set, or mode=stopped ends: set the rest of @new, then match all waiting
+ * users, because with trigger=auto no user waits that an agent could take.  *@ret_left: there are
+ * more than one command matches.
  */
 static enum usher_status wait_no_more(struct run *run, const int64_t new[USHER_SETTINGS],
                                       bool *ret_left)
@@ -56,6 +56,7 @@ static enum usher_status wait_no_more(struct run *run, const int64_t new[USHER_S
 
     memcpy(others, new, sizeof others);
     others[SET_TRIGGER] = w->scope.settings[SET_TRIGGER];
+    others[SET_SCOPE_MODE] = w->scope.settings[SET_SCOPE_MODE];
     if (memcmp(others, w->scope.settings, sizeof others) != 0)
         status = settings_write(w, others);
     if (status == USHER_OK)
@@ -81,8 +82,7 @@ static enum usher_status set(struct run *run)
         w->reply->status = given ? USHER_SAME : w->scope.ref != NULL ? USHER_OK : USHER_MISSING;
         return USHER_OK;
     }
-    if (w->scope.settings[SET_TRIGGER] != USHER_QUEUE_TRIGGER_AUTO &&
-        new[SET_TRIGGER] == USHER_QUEUE_TRIGGER_AUTO)
+    if (!automatic(w->scope.settings) && automatic(new))
         status = wait_no_more(run, new, &left);
     if (status != USHER_OK)
         return status;
@@ -176,6 +176,10 @@ static enum usher_status verb(struct run *run)
         return usher__queue_pull(run);
     case USHER_QUEUE_MATCH:
         run->matched_rows = true;
+        if (w->scope.settings[SET_SCOPE_MODE] == USHER_SCOPE_MODE_STOPPED) {
+            w->reply->status = USHER_SAME;
+            return USHER_OK;
+        }
         return usher__queue_match(run);
     case USHER_QUEUE_LIST:
         return usher__queue_list(w);
@@ -356,6 +360,8 @@ static const struct usher__constant constants[] = {
     { "WHY_NO_USER", USHER_QUEUE_WHY_NO_USER },
     { "WHY_HISTORY", USHER_QUEUE_WHY_HISTORY },
     { "WHY_DUE", USHER_QUEUE_WHY_DUE },
+    { "WHY_CLOSED", USHER_QUEUE_WHY_CLOSED },
+    { "WHY_STOPPED", USHER_QUEUE_WHY_STOPPED },
     { "PLACE_ROOM", USHER_QUEUE_PLACE_ROOM },
     { "PLACE_OFFER", USHER_QUEUE_PLACE_OFFER },
     { "PLACE_QUEUE", USHER_QUEUE_PLACE_QUEUE },

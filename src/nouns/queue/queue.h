@@ -172,6 +172,13 @@ static inline bool given(const work *w, uint64_t bit)
     return (w->command->given & bit) != 0;
 }
 
+/* Return whether a queue with the settings @set matches by itself. */
+static inline bool automatic(const int64_t *set)
+{
+    return set[SET_TRIGGER] == USHER_QUEUE_TRIGGER_AUTO &&
+           set[SET_SCOPE_MODE] != USHER_SCOPE_MODE_STOPPED;
+}
+
 /* Return the time from @from to @to, at least 0, because a store's clock may be set back. */
 static inline int64_t lasted(int64_t from, int64_t to)
 {

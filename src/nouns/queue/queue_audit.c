@@ -22,6 +22,8 @@ const char *usher__queue_scope_fault(const struct usher_scope *scope)
             return "a setting";
     if (scope->settings[SET_TRIGGER] < USHER_QUEUE_TRIGGER_AUTO ||
         scope->settings[SET_TRIGGER] > USHER_QUEUE_TRIGGER_PULL ||
+        scope->settings[SET_SCOPE_MODE] < USHER_SCOPE_MODE_OPEN ||
+        scope->settings[SET_SCOPE_MODE] > USHER_SCOPE_MODE_STOPPED ||
         scope->settings[SET_STRATEGY] < USHER_QUEUE_STRATEGY_LONGEST_IDLE ||
         scope->settings[SET_STRATEGY] > USHER_QUEUE_STRATEGY_RANDOM ||
         scope->settings[SET_REQUEUE] < USHER_QUEUE_REQUEUE_FRONT ||

@@ -402,7 +402,7 @@ enum usher_status usher__queue_settle(struct run *run)
 {
     work *w = run->w;
     struct pending *t = run->pending;
-    bool again = w->scope.settings[SET_TRIGGER] == USHER_QUEUE_TRIGGER_AUTO;
+    bool again = automatic(w->scope.settings);
     enum usher_status status = USHER_OK;
 
     while (again && status == USHER_OK) {
@@ -455,6 +455,11 @@ enum usher_status usher__queue_pull(struct run *run)
         return status;
     usher__queue_answer_agent(w, USHER_OK, &r);
     reply_of(w)->token = 0; /* the token of the match is in the row */
+    if (w->scope.settings[SET_SCOPE_MODE] == USHER_SCOPE_MODE_STOPPED) {
+        reply_of(w)->why = USHER_QUEUE_WHY_STOPPED;
+        usher__say(w->reply, USHER_REFUSED, "the queue is stopped (mode=)");
+        return USHER_OK;
+    }
     if (!is_open(&r)) {
         usher__say(w->reply, USHER_REFUSED, "the agent is not open: full, paused or in wrap-up");
         return USHER_OK;

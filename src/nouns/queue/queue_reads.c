@@ -245,6 +245,7 @@ enum usher_status usher__queue_stats(work *w)
     if (status != USHER_OK && status != USHER_MISSING)
         return status;
     s->visits = counts[COUNT_VISITS];
+    s->mode = w->scope.settings[SET_SCOPE_MODE];
     if (g->lane.data != NULL && counts[COUNT_FOR_ALL] < usher__queue_agents_now(&w->scope)) {
         status = servers_count(w, &g->lane, of_lane);
         if (status != USHER_OK)

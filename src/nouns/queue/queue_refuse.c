@@ -212,7 +212,7 @@ static enum usher_status search_on(struct run *run, const struct usher_record *r
     usher__change_begin_quietly(w, &c);
     usher__change_erase(&c, r);
     status = usher__change_write(w, &c);
-    if (status != USHER_OK || w->scope.settings[SET_TRIGGER] != USHER_QUEUE_TRIGGER_AUTO)
+    if (status != USHER_OK || !automatic(w->scope.settings))
         return status;
     return usher__queue_match_agent(run, login, USHER_QUEUE_CAPACITY_MAX, &search);
 }

@@ -113,12 +113,23 @@ static void lane_goes(struct queue_change *qc, const struct usher_record *over)
     qc->c.scope->counts[COUNT_LANES]--;
 }
 
+/* The mode of the queue lets no new user in. */
+static enum usher_status not_accepted(work *w)
+{
+    bool closed = w->scope.settings[SET_SCOPE_MODE] == USHER_SCOPE_MODE_CLOSED;
+
+    reply_of(w)->why = closed ? USHER_QUEUE_WHY_CLOSED : USHER_QUEUE_WHY_STOPPED;
+    usher__say(w->reply, USHER_REFUSED,
+               closed ? "the queue is closed (mode=)" : "the queue is stopped (mode=)");
+    return usher__queue_answer_gone(w, USHER_REFUSED, &args(w)->user);
+}
+
 enum usher_status usher__queue_apply(struct run *run)
 {
     work *w = run->w;
     const struct usher_queue_args *g = args(w);
     const int64_t *set = w->scope.settings, *counts = w->scope.counts;
-    bool automatic = set[SET_TRIGGER] == USHER_QUEUE_TRIGGER_AUTO, found = false, alone;
+    bool found = false, alone;
     struct queue_change qc;
     struct usher_record u, new, a, over;
     struct lane *l;
@@ -134,6 +145,8 @@ enum usher_status usher__queue_apply(struct run *run)
         return user_again(run, &u, true);
     if (status != USHER_MISSING)
         return status;
+    if (set[SET_SCOPE_MODE] != USHER_SCOPE_MODE_OPEN)
+        return not_accepted(w);
     status = usher__queue_answer_gone(w, USHER_EMPTY, &g->user);
     if (usher__queue_agents_now(&w->scope) == 0) {
         reply_of(w)->why = USHER_QUEUE_WHY_NO_AGENT;
@@ -157,7 +170,7 @@ enum usher_status usher__queue_apply(struct run *run)
     new.order = usher__version_next(w);
     usher__queue_change_init(&qc);
     status = usher__queue_lane_hold(w, &qc, &new.group, &l);
-    if (status == USHER_OK && automatic) {
+    if (status == USHER_OK && automatic(set)) {
         /* the match has the version after that of apply */
         w->scope.version++;
         status = usher__queue_pick(w, &new, &a);
@@ -224,7 +237,7 @@ static enum usher_status next_at_once(struct run *run, struct queue_change *qc)
     struct search search = { false, 0, 0 };
     enum usher_status status;
 
-    if (run->w->scope.settings[SET_TRIGGER] != USHER_QUEUE_TRIGGER_AUTO)
+    if (!automatic(run->w->scope.settings))
         return USHER_OK;
     status = usher__queue_match_agent_once(run, qc, &search);
     if (status == USHER_FULL)

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A file of format 11 as statements: the queue "desk" keeps eight visits, one of each outcome and
+ * A file of format 12 as statements: the queue "desk" keeps eight visits, one of each outcome and
  * one seated more.  The queue "other" keeps one of two.
  */
-#ifndef USHER_TESTS_SQLITE_FORMAT_11_H
-#define USHER_TESTS_SQLITE_FORMAT_11_H
+#ifndef USHER_TESTS_SQLITE_FORMAT_12_H
+#define USHER_TESTS_SQLITE_FORMAT_12_H
 
 /* clang-format off */
-static const char sqlite_format_11[] =
+static const char sqlite_format_12[] =
     "CREATE TABLE place( list INTEGER NOT NULL, grp TEXT NOT NULL, hi INTEGER NOT NULL, "
     "ord INTEGER NOT NULL, n INTEGER NOT NULL, PRIMARY KEY(list, grp, hi, ord)) WITHOUT "
     "ROWID;\n"
@@ -77,10 +77,10 @@ static const char sqlite_format_11[] =
     "NOT NULL, s15 INTEGER NOT NULL, s16 INTEGER NOT NULL, s17 INTEGER NOT NULL, s18 "
     "INTEGER NOT NULL, s19 INTEGER NOT NULL, writer INTEGER NOT NULL, gaps BLOB);\n"
     "INSERT INTO \"scope\" VALUES(1,2,'desk',-482825266254861990,25,1700000092500,NULL,0,0,"
-    "0,0,0,0,0,0,0,0,4,8,0,0,0,0,0,0,0,0,5000,1,1,0,0,0,60000,0,2,9,0,20000,10000,0,0,0,0,0"
+    "0,0,0,0,0,0,0,0,4,8,0,0,0,0,0,0,0,0,5000,1,1,0,0,0,60000,0,2,9,0,20000,10000,0,0,0,0,1"
     ",0,0,0,NULL);\n"
     "INSERT INTO \"scope\" VALUES(2,2,'other',7051532604912740613,8,1700000098500,NULL,0,1,"
-    "0,0,0,0,0,0,0,0,1,1,0,0,0,1,0,0,0,0,0,1,1,0,0,0,0,0,1,1,0,20000,10000,0,0,0,0,0,0,0,0,"
+    "0,0,0,0,0,0,0,0,1,1,0,0,0,1,0,0,0,0,0,1,1,0,0,0,0,0,1,1,0,20000,10000,0,0,0,0,1,0,0,0,"
     "NULL);\n"
     "CREATE TABLE visit( id INTEGER PRIMARY KEY, queue TEXT NOT NULL, epoch TEXT NOT NULL, "
     "version INTEGER NOT NULL, user TEXT NOT NULL, lane TEXT NOT NULL, priority INTEGER "
@@ -137,7 +137,7 @@ static const char sqlite_format_11[] =
     "CREATE INDEX visit_by_agent ON visit(agent, queue, id, ended_ms) WHERE agent IS NOT "
     "NULL;\n"
     "PRAGMA application_id = 1970497650;\n"
-    "PRAGMA user_version = 11;\n";
+    "PRAGMA user_version = 12;\n";
 /* clang-format on */
 
 #endif

@@ -532,6 +532,13 @@ mutant 'others overtake a call that comes again' src/nouns/queue/queue.c '/^stat
     $memory 'no_command_caps_all_numbers_over_a_lowered_cap'
 mutant 'trigger=auto leaves waiting whom one command does not match' src/nouns/queue/queue.c \
     's/^        \*ret_left = reply_of(w)->more;/        reply_of(w)->more = false;/' $memory 'however_many_wait*'
+mutant 'an expiry before the command has its actor' src/nouns/number/number.c \
+    's/^    if (verb == w->command->verb \&\& actor->data != NULL)/    if (actor->data != NULL)/' $memory 'notices_of_numbers*'
+mutant 'a match has the actor of the command before it' src/nouns/queue/queue_change.c \
+    's/^    if (!own || actor->data == NULL)/    if ((!own \&\& verb != USHER_QUEUE_MATCH) || actor->data == NULL)/' \
+    $memory 'notices_of_queues*'
+mutant 'script: the end of free has no actor' backends/redis/lua/queue_change.lua \
+    's/ or verb == K.V_READY and S.verb == K.V_FREE) and/) and/' $redis 'notices_of_queues*'
 mutant 'an agent whose room gets empty has the next user of a stopped queue' src/nouns/queue/queue_users.c \
     's/^    if (!automatic(run->w->scope.settings))/    if (run->w->scope.settings[SET_TRIGGER] != USHER_QUEUE_TRIGGER_AUTO)/' \
     $memory 'stopped_queue*'

@@ -219,7 +219,8 @@
     X(VISIT_TOKEN, 203, TOKEN, "visit_token", "token of the visit; every later visit of the queue has another one") \
     X(SESSION, 204, TEXT, "session", "name of the agent's connection; a new one takes over, and gets a new token") \
     X(VERSIONS, 205, INT, "versions", "1: JSON also has all versions and own fields, the input of the digest") \
-    X(SCOPE_MODE, 206, CODE, "mode", "whether calls or users are accepted and served")
+    X(SCOPE_MODE, 206, CODE, "mode", "whether calls or users are accepted and served") \
+    X(ACTOR, 207, TEXT, "actor", "the person or program that gave the command")
 /* clang-format on */
 
 enum usher_field {

@@ -83,11 +83,12 @@ struct usher_number_options {
     int64_t if_version; /* only if the scope has this version, else stale; 1 to 2^53 - 1 */
     uint64_t epoch; /* only if the scope has this epoch, else stale */
     int64_t since_version; /* changes: only changes after this version; 0 to 2^53 - 1 */
+    const char *actor; /* the person or program that gives the command, for its notices */
 };
 #ifdef __cplusplus
 #define USHER_NUMBER_OPTIONS_INIT \
     { sizeof(struct usher_number_options), NULL, 0, NULL, 0, 0, NULL, NULL, NULL, NULL, NULL, \
-    NULL, 0, 0, (enum usher_number_state)0, 0, NULL, 0, 0, 0, 0 }
+    NULL, 0, 0, (enum usher_number_state)0, 0, NULL, 0, 0, 0, 0, NULL }
 #else
 #define USHER_NUMBER_OPTIONS_INIT { .size = sizeof(struct usher_number_options) }
 #endif
@@ -196,11 +197,12 @@ struct usher_number_row {
     int64_t to_state; /* state after it */
     struct usher_text data; /* data to make the change in a copy */
     int64_t time_ms; /* time of the change */
+    const char *actor; /* the person or program that gave the command */
 };
 #ifdef __cplusplus
 #define USHER_NUMBER_ROW_INIT \
     { sizeof(struct usher_number_row), NULL, NULL, NULL, NULL, (enum usher_number_state)0, 0, 0, \
-    0, 0, 0, 0, 0, { NULL, 0 }, 0, (enum usher_verb)0, NULL, 0, 0, 0, { NULL, 0 }, 0 }
+    0, 0, 0, 0, 0, { NULL, 0 }, 0, (enum usher_verb)0, NULL, 0, 0, 0, { NULL, 0 }, 0, NULL }
 #else
 #define USHER_NUMBER_ROW_INIT { .size = sizeof(struct usher_number_row) }
 #endif
@@ -239,7 +241,7 @@ struct usher_number_statistics {
 /**
  * Add @number to @pool in state idle+down, and create the pool if it does not exist.  USHER_OK;
  * USHER_SAME: it is there and keeps its group.  O(log n).
- * Options: opt->group, opt->if_version, opt->epoch.
+ * Options: opt->group, opt->if_version, opt->epoch, opt->actor.
  */
 USHER_API enum usher_status usher_number_add(struct usher_engine *e, const char *pool,
                                              const char *number,
@@ -250,7 +252,7 @@ USHER_API enum usher_status usher_number_add(struct usher_engine *e, const char 
  * Remove @number from @pool, even during a call.  If it is added again, its calls of the day still
  * count (the pool remembers the last 10,000 removed numbers).  USHER_OK; USHER_SAME: it is not
  * there.  O(log n).
- * Options: opt->if_version, opt->epoch.
+ * Options: opt->if_version, opt->epoch, opt->actor.
  */
 USHER_API enum usher_status usher_number_del(struct usher_engine *e, const char *pool,
                                              const char *number,
@@ -260,7 +262,7 @@ USHER_API enum usher_status usher_number_del(struct usher_engine *e, const char 
 /**
  * Register @number: from now on it may be handed out.  USHER_OK, USHER_SAME, USHER_MISSING.
  * O(log n).
- * Options: opt->if_version, opt->epoch.
+ * Options: opt->if_version, opt->epoch, opt->actor.
  */
 USHER_API enum usher_status usher_number_reg(struct usher_engine *e, const char *pool,
                                              const char *number,
@@ -269,7 +271,7 @@ USHER_API enum usher_status usher_number_reg(struct usher_engine *e, const char 
 
 /**
  * Unregister @number.  A current call continues.  USHER_OK, USHER_SAME, USHER_MISSING.  O(log n).
- * Options: opt->if_version, opt->epoch.
+ * Options: opt->if_version, opt->epoch, opt->actor.
  */
 USHER_API enum usher_status usher_number_unreg(struct usher_engine *e, const char *pool,
                                                const char *number,
@@ -360,7 +362,7 @@ USHER_API enum usher_status usher_number_renew(struct usher_engine *e, const cha
  * opt->all = 1 all of @pool.  One call does a bounded step: repeat it while the answer has more.
  * USHER_OK: the answer has count; USHER_SAME: nothing to free; USHER_MISSING: no such pool or
  * number; USHER_INVALID: none of the four is given.
- * Options: opt->number, opt->owner, opt->node, opt->all, opt->if_version, opt->epoch.
+ * Options: opt->number, opt->owner, opt->node, opt->all, opt->if_version, opt->epoch, opt->actor.
  */
 USHER_API enum usher_status usher_number_free(struct usher_engine *e, const char *pool,
                                               const struct usher_number_options *opt,
@@ -370,7 +372,7 @@ USHER_API enum usher_status usher_number_free(struct usher_engine *e, const char
  * For operators: end the rest of @number, however long it was to be.  Its calls of the day still
  * count: if the daily cap is reached, it is not handed out before the cap is raised or the day
  * ends.  USHER_OK; USHER_SAME: it does not rest; USHER_MISSING.  O(log n).
- * Options: opt->if_version, opt->epoch.
+ * Options: opt->if_version, opt->epoch, opt->actor.
  */
 USHER_API enum usher_status usher_number_lift(struct usher_engine *e, const char *pool,
                                               const char *number,
@@ -383,7 +385,7 @@ USHER_API enum usher_status usher_number_lift(struct usher_engine *e, const char
  * the number that was idle for longest is so in the new group, too.  A callee's last number is
  * preferred only if the groups of the call include it.  USHER_OK; USHER_SAME: it is in that group;
  * USHER_MISSING.  O(log n).
- * Options: opt->group, opt->if_version, opt->epoch.
+ * Options: opt->group, opt->if_version, opt->epoch, opt->actor.
  */
 USHER_API enum usher_status usher_number_move(struct usher_engine *e, const char *pool,
                                               const char *number,
@@ -442,7 +444,7 @@ USHER_API enum usher_status usher_number_stats(struct usher_engine *e, const cha
  * This command applies the changes to up to 128 numbers.  Later commands apply them to the others,
  * before one of these is handed out or a call reports that no number is free.
  * USHER_OK, USHER_SAME; USHER_MISSING: none is given, and there is no such pool.
- * Options: opt->if_version, opt->epoch.
+ * Options: opt->if_version, opt->epoch, opt->actor.
  */
 USHER_API enum usher_status usher_number_set(struct usher_engine *e, const char *pool,
                                              const struct usher_number_settings *settings,
@@ -465,7 +467,8 @@ USHER_API enum usher_status usher_number_sweep(struct usher_engine *e, const cha
  * opt->max (not given: 100).  owner, token and until_ms are those of the hold, even if it has
  * ended.  data has the group of the number; the node of a call, even if it has ended; peer, the
  * callee, in USHER_NUMBER_CALL; and ended in USHER_NUMBER_EXPIRE: "lease", or "lease-max" if the
- * limit of the pool ended the call.  usher_watch_events() follows the log.
+ * limit of the pool ended the call; and actor, if the command has opt->actor.
+ * usher_watch_events() follows the log.
  *
  * USHER_OK
  * USHER_MISSING

@@ -185,11 +185,12 @@ struct usher_queue_options {
     int64_t since_version; /* changes: only changes after this version; 0 to 2^53 - 1 */
     /* login: name of the agent's connection; a new one takes over, and gets a new token */
     const char *session;
+    const char *actor; /* the person or program that gives the command, for its notices */
 };
 #ifdef __cplusplus
 #define USHER_QUEUE_OPTIONS_INIT \
     { sizeof(struct usher_queue_options), NULL, 0, NULL, 0, 0, NULL, NULL, NULL, NULL, 0, 0, 0, \
-    0, 0, 0, (enum usher_queue_user_state)0, NULL, 0, 0, 0, 0, NULL }
+    0, 0, 0, (enum usher_queue_user_state)0, NULL, 0, 0, 0, 0, NULL, NULL }
 #else
 #define USHER_QUEUE_OPTIONS_INIT { .size = sizeof(struct usher_queue_options) }
 #endif
@@ -335,13 +336,14 @@ struct usher_queue_row {
     struct usher_text data; /* data to make the change in a copy */
     int64_t time_ms; /* time of the change */
     uint64_t visit_token; /* token of the visit; every later visit of the queue has another one */
+    const char *actor; /* the person or program that gave the command */
 };
 #ifdef __cplusplus
 #define USHER_QUEUE_ROW_INIT \
     { sizeof(struct usher_queue_row), NULL, NULL, NULL, NULL, NULL, (enum \
     usher_queue_user_state)0, (enum usher_queue_agent_state)0, (enum usher_queue_outcome)0, 0, \
     0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, { NULL, 0 }, (enum usher_verb)0, NULL, 0, 0, \
-    0, NULL, { NULL, 0 }, 0, 0 }
+    0, NULL, { NULL, 0 }, 0, 0, NULL }
 #else
 #define USHER_QUEUE_ROW_INIT { .size = sizeof(struct usher_queue_row) }
 #endif
@@ -407,7 +409,7 @@ struct usher_queue_statistics {
  * the next commands change deadlines (ttl, maxwait) and ranks (strategy) in bounded steps, and
  * match waiting users if trigger becomes auto, or with trigger auto scope_mode is not stopped any
  * more.
- * Options: opt->if_version, opt->epoch.
+ * Options: opt->if_version, opt->epoch, opt->actor.
  */
 USHER_API enum usher_status usher_queue_set(struct usher_engine *e, const char *queue,
                                             const struct usher_queue_settings *settings,
@@ -438,7 +440,7 @@ USHER_API enum usher_status usher_queue_login(struct usher_engine *e, const char
  * that of an agent that was removed without heartbeats.  USHER_OK, USHER_SAME (not there);
  * USHER_STALE: opt->token is of another login.  After USHER_NOMEM of a memory store some of its
  * users may have moved; a repeat continues.  O(capacity * log n).
- * Options: opt->token, opt->if_version, opt->epoch.
+ * Options: opt->token, opt->if_version, opt->epoch, opt->actor.
  */
 USHER_API enum usher_status usher_queue_logout(struct usher_engine *e, const char *queue,
                                                const char *agent,
@@ -451,7 +453,7 @@ USHER_API enum usher_status usher_queue_logout(struct usher_engine *e, const cha
  * removed without heartbeats is paused after its next login.  A wrap-up continues after the next
  * login, too, even after usher_queue_logout().  USHER_OK, USHER_SAME, USHER_MISSING; USHER_STALE as
  * usher_queue_logout().
- * Options: opt->token, opt->if_version, opt->epoch.
+ * Options: opt->token, opt->if_version, opt->epoch, opt->actor.
  */
 USHER_API enum usher_status usher_queue_pause(struct usher_engine *e, const char *queue,
                                               const char *agent,
@@ -461,7 +463,7 @@ USHER_API enum usher_status usher_queue_pause(struct usher_engine *e, const char
 /**
  * End pause and wrap-up of @agent.  USHER_OK, USHER_SAME, USHER_MISSING; USHER_STALE as
  * usher_queue_logout().
- * Options: opt->token, opt->if_version, opt->epoch.
+ * Options: opt->token, opt->if_version, opt->epoch, opt->actor.
  */
 USHER_API enum usher_status usher_queue_ready(struct usher_engine *e, const char *queue,
                                               const char *agent,
@@ -527,7 +529,7 @@ USHER_API enum usher_status usher_queue_where(struct usher_engine *e, const char
 /**
  * Remove @user from its lane, offer or room.  USHER_OK, USHER_MISSING; USHER_STALE: opt->token is
  * not the visit_token of this visit.  O(log n).
- * Options: opt->token, opt->if_version, opt->epoch.
+ * Options: opt->token, opt->if_version, opt->epoch, opt->actor.
  */
 USHER_API enum usher_status usher_queue_leave(struct usher_engine *e, const char *queue,
                                               const char *user,
@@ -539,7 +541,7 @@ USHER_API enum usher_status usher_queue_leave(struct usher_engine *e, const char
  * given) or opt->user, end it only if it is that visit: a late finish cannot end another one.
  * USHER_OK; USHER_STALE; USHER_LOST: the store lost the login or the visit of @token;
  * USHER_REFUSED: no user is seated there; USHER_MISSING: no such room.  O(log n).
- * Options: opt->user, opt->if_version, opt->epoch.
+ * Options: opt->user, opt->if_version, opt->epoch, opt->actor.
  */
 USHER_API enum usher_status usher_queue_finish(struct usher_engine *e, const char *queue,
                                                const char *room, uint64_t token,
@@ -657,7 +659,8 @@ USHER_API enum usher_status usher_queue_stats(struct usher_engine *e, const char
  * For operators: change opt->lane, opt->priority (USHER_NONE: 0) or the arrival opt->since_ms of
  * the waiting @user.  USHER_OK, USHER_SAME; USHER_REFUSED: it does not wait; USHER_MISSING;
  * USHER_STALE as usher_queue_leave().
- * Options: opt->lane, opt->priority, opt->since_ms, opt->token, opt->if_version, opt->epoch.
+ * Options: opt->lane, opt->priority, opt->since_ms, opt->token, opt->if_version, opt->epoch,
+ * opt->actor.
  */
 USHER_API enum usher_status usher_queue_move(struct usher_engine *e, const char *queue,
                                              const char *user,
@@ -667,7 +670,7 @@ USHER_API enum usher_status usher_queue_move(struct usher_engine *e, const char 
 /**
  * For operators: end all visits of @agent by force and make it ready.  Repeat it while the answer
  * has more.  USHER_OK: count; USHER_SAME, USHER_MISSING.
- * Options: opt->if_version, opt->epoch.
+ * Options: opt->if_version, opt->epoch, opt->actor.
  */
 USHER_API enum usher_status usher_queue_free(struct usher_engine *e, const char *queue,
                                              const char *agent,
@@ -684,7 +687,8 @@ USHER_API enum usher_status usher_queue_free(struct usher_engine *e, const char 
  * offer, even if it has ended (missed, rejected, requeued).  Its data has lane; priority and since,
  * the arrival, while the user is in the queue; outcome, if the visit has ended; with an owner room,
  * LOGIN.N, agent_state, the state of the agent after the change, and agent_until, the end of its
- * wrap-up.  data of USHER_QUEUE_LOGIN has lanes, capacity and level.  The row has user, agent,
+ * wrap-up.  data of USHER_QUEUE_LOGIN has lanes, capacity and level.  In the notices of a command
+ * with opt->actor data has actor (not in those of due deadlines, requeues and matches).  The row has user, agent,
  * their states and these values as members (but agent_until), with the room as in answers; for the
  * notice of an event usher_notice_reply() makes such a row.
  *

@@ -164,7 +164,9 @@ enum usher_status usher__drop(work *w, uint64_t *ret_n, bool *ret_more)
         w->steps->defaults(c.scope);
         c.scope->counts[USHER__COUNT_DROP] = USHER__DROPPING;
         c.scope->due_ms = INT64_MAX;
-        status = usher__change_commit(w, &c, w->steps->drop_verb, 0, 0, NULL);
+        status = usher__change_data_settings(w, &c);
+        if (status == USHER_OK)
+            status = usher__change_commit(w, &c, w->steps->drop_verb, 0, 0, NULL);
     }
     if (status == USHER_OK) {
         status = step(w, ret_n);

@@ -271,7 +271,7 @@ enum usher_status usher__change_data_settings(struct usher__work *w, struct ushe
 
         said[n].name = arg->word;
         said[n].text = NULL;
-        if (arg->type == USHER__ARG_VALUE) {
+        if (arg->type == USHER__ARG_VALUE || arg->type == USHER__ARG_NAME) {
             memcpy(&texts[n], at, sizeof *texts);
             said[n].text = &texts[n];
             n += texts[n].data != NULL;
@@ -279,7 +279,7 @@ enum usher_status usher__change_data_settings(struct usher__work *w, struct ushe
             memcpy(&said[n++].value, at, sizeof said->value);
         }
     }
-    return usher__change_data(w, c, said, n);
+    return n != 0 ? usher__change_data(w, c, said, n) : USHER_OK;
 }
 
 void usher__change_split(struct usher__work *w, struct usher__change *c, enum usher_verb verb,

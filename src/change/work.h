@@ -347,7 +347,7 @@ struct usher__notice_field {
 enum usher_status usher__change_data(struct usher__work *w, struct usher__change *c,
                                      const struct usher__notice_field *said, size_t n);
 
-/* Add the settings that the command gives. */
+/* Add the settings, values and names that the command gives. */
 enum usher_status usher__change_data_settings(struct usher__work *w, struct usher__change *c);
 
 /*

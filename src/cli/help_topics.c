@@ -172,7 +172,8 @@ const struct help_topic usher__help_topics[] = {
 "\n"
 "The answer counts the numbers that were added, those that existed (same) and the bad lines.\n"
 "The first ten bad lines are reported on standard error; the good ones are imported in any case.\n"
-"An import can be repeated: a number that exists stays as it is.\n" },
+"An import can be repeated: a number that exists stays as it is.\n"
+"With actor=NAME the notices contain that name.\n" },
 
     { "replay", "replay recorded calls: usher replay FILE",
 "Runs recorded calls through a pool of numbers, in virtual time (now=), in two passes:\n"

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * number import POOL FILE [up=1] [group=G]: one number a line, in batches.  Blanks around it
- * and lines that begin with # are ignored.  A line that is no number, for example one of a table or
- * a sentence, is reported and left out; the others are imported.  An import can be repeated.
+ * number import POOL FILE [up=1] [group=G] [actor=NAME]: one number a line, in batches.  Blanks
+ * around it and lines that begin with # are ignored.  A line that is no number, for example one of
+ * a table or a sentence, is reported and left out; the others are imported.  An import can be
+ * repeated.
  */
 #include "config.h"
 
@@ -246,7 +247,7 @@ static int from_file(struct import *m, int fd)
     return answer(m);
 }
 
-/* Read up= and group= into @m. */
+/* Read up=, group= and actor= into @m. */
 static bool argument(struct import *m, const char *word, char message[CLI_MESSAGE_MAX])
 {
     const char *value = usher__key_value(word, "up");
@@ -264,6 +265,14 @@ static bool argument(struct import *m, const char *word, char message[CLI_MESSAG
         fault = usher__group_fault(value, strlen(value));
         if (fault != NULL) {
             (void)snprintf(message, CLI_MESSAGE_MAX, "group %s", fault);
+            return false;
+        }
+    } else if ((value = usher__key_value(word, "actor")) != NULL) {
+        m->model.arg.number.actor.data = value;
+        m->model.arg.number.actor.size = strlen(value);
+        fault = usher__name_fault(value, strlen(value));
+        if (fault != NULL) {
+            (void)snprintf(message, CLI_MESSAGE_MAX, "actor %s", fault);
             return false;
         }
     } else {

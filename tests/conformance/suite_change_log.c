@@ -341,6 +341,67 @@ TEST(each_change_of_a_number_has_a_whole_notice)
     walk(*state, "number", steps);
 }
 
+TEST(notices_of_numbers_name_the_actor_of_the_command)
+{
+    static const struct step steps[] = {
+        { 0, "set p log=200 rest=50 actor=op", { "set | rest=50 log=200 actor=op" } },
+        { 0, "set p mode=closed actor=op", { "set | mode=2 actor=op" } },
+        { 0, "set p mode=open", { "set | mode=1" } },
+        { 0, "add p 1 group=g actor=op", { "add 1 nodata>idle+down | group=g actor=op" } },
+        { 0, "reg p 1 actor='a b'", { "reg 1 idle+down>idle+up | group=g actor=a b" } },
+        { 0, "call p owner=ann node=n1 lease=100",
+          { "call 1 idle+up>busy+up owner=ann token=6 until=+100 | group=g node=n1" } },
+        /* the expiry before it is no act of the actor */
+        { 100, "unreg p 1 actor=op",
+          { "expire 1 busy+up>idle+up owner=ann token=6 until=+150 | group=g node=n1 ended=lease",
+            "unreg 1 idle+up>idle+down token=6 until=+150 | group=g actor=op" } },
+        { 100, "move p 1 actor=op", { "move 1 idle+down>idle+down token=6 until=+150 | actor=op" } },
+        { 100, "lift p 1 actor=op", { "lift 1 idle+down>idle+down token=6 | actor=op" } },
+        { 100, "reg p 1", { "reg 1 idle+down>idle+up token=6" } },
+        { 100, "call p", { "call 1 idle+up>busy+up token=12" } },
+        { 100, "free p all=1 actor=op",
+          { "free 1 busy+up>idle+up token=12 until=+150 | actor=op" } },
+        { 150, "del p 1 actor=op",
+          { "expire 1 idle+up>idle+up token=12", "del 1 idle+up>nodata token=12 | actor=op" } },
+        { 0, NULL, { 0 } },
+    };
+
+    walk(*state, "number", steps);
+}
+
+TEST(notices_of_queues_name_the_actor_of_the_command)
+{
+    static const struct step steps[] = {
+        { 0, "set p log=200 ttl=0 trigger=timer actor=op",
+          { "set | ttl=0 trigger=2 log=200 actor=op" } },
+        { 0, "login p ann capacity=2", { "login ann gone>idle token=2 | lanes=* capacity=2 level=0" } },
+        { 0, "apply p u1", { "apply u1 gone>waiting | lane=default priority=0 since=+0" } },
+        { 0, "move p u1 priority=1 actor=op",
+          { "move u1 waiting>waiting | lane=default priority=1 since=+0 actor=op" } },
+        /* a match is no act of the actor, even if it follows */
+        { 0, "set p trigger=auto actor=op",
+          { "match u1 waiting>seated owner=ann token=5 | lane=default priority=1 since=+0 room=2.1 agent_state=busy",
+            "set | trigger=1 actor=op" } },
+        { 0, "pause p ann actor=op", { "pause ann busy>pausing token=5 | actor=op" } },
+        { 0, "apply p u2", { "apply u2 gone>waiting | lane=default priority=0 since=+0" } },
+        { 0, "free p ann actor=op",
+          { "free u1 seated>gone owner=ann token=5 | lane=default outcome=freed room=2.1 agent_state=paused actor=op",
+            "ready ann paused>idle token=5 | actor=op",
+            "match u2 waiting>seated owner=ann token=11 | lane=default priority=0 since=+0 room=2.1 agent_state=busy" } },
+        { 0, "leave p u2 actor=op",
+          { "leave u2 seated>gone owner=ann token=11 | lane=default outcome=seated room=2.1 agent_state=idle actor=op" } },
+        { 0, "apply p u3",
+          { "apply u3 gone>waiting | lane=default priority=0 since=+0",
+            "match u3 waiting>seated owner=ann token=14 | lane=default priority=0 since=+0 room=2.1 agent_state=busy" } },
+        { 0, "logout p ann actor=op",
+          { "requeue u3 seated>waiting owner=ann token=14 | lane=default priority=0 since=+0 outcome=requeued room=2.1 agent_state=busy",
+            "logout ann busy>gone token=14 | actor=op" } },
+        { 0, NULL, { 0 } },
+    };
+
+    walk(*state, "queue", steps);
+}
+
 /* A call ends by a deadline that another engine applies: the engine that made it gets the notice.
  */
 TEST(the_end_of_a_hold_reaches_its_holder)
@@ -869,7 +930,12 @@ TEST(a_notice_of_another_noun_is_a_row)
 
     assert_int_equal(usher_watch_events(f->e, 0, NULL, 0, 0, NULL, &w), USHER_OK);
     say(f, USHER_OK, "number add p 100 group=A");
-    say(f, USHER_OK, "number reg p 100");
+    say(f, USHER_OK, "number reg p 100 actor=op");
+    n = next_sent(f, USHER_NUMBER_REG, bytes);
+    reply = usher_notice_reply(&n);
+    assert_true(usher_number_row_of(reply, 0, &number));
+    assert_string_equal(number.actor, "op");
+    usher_reply_done(reply);
     say(f, USHER_OK, "number call p owner=ann node=m");
     n = next_sent(f, USHER_NUMBER_CALL, bytes);
     reply = usher_notice_reply(&n);
@@ -877,6 +943,7 @@ TEST(a_notice_of_another_noun_is_a_row)
     assert_string_equal(number.number, "100");
     assert_string_equal(number.group, "A");
     assert_string_equal(number.node, "m");
+    assert_null(number.actor);
     assert_int_equal(number.state, USHER_NUMBER_STATE_BUSY_UP);
     usher_reply_done(reply);
     n.due_ms = USHER_NONE; /* as in a notice of the log */

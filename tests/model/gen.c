@@ -516,7 +516,10 @@ static void spoil(struct gen *g, struct gen_command *q)
     struct usher_number_args *a = &q->c.arg.number;
     struct usher_text wrong = gen_bad(r);
 
-    switch (rng_below(r, 18)) {
+    switch (rng_below(r, 19)) {
+    case 18:
+        a->actor = rng_chance(r, 50) ? wrong : any(g, &g->nodes);
+        break;
     case 16:
         a->node = rng_chance(r, 50) ? wrong : any(g, &g->nodes);
         break;
@@ -608,6 +611,14 @@ static enum usher_verb any_verb(struct gen *g)
     return (enum usher_verb)noun->verbs[rng_below(&g->rng, noun->n_verbs)].verb;
 }
 
+/* Does an operator give it? */
+static bool is_operators(enum usher_verb verb)
+{
+    return verb == USHER_NUMBER_ADD || verb == USHER_NUMBER_DEL || verb == USHER_NUMBER_REG ||
+           verb == USHER_NUMBER_UNREG || verb == USHER_NUMBER_FREE || verb == USHER_NUMBER_SET ||
+           verb == USHER_NUMBER_LIFT || verb == USHER_NUMBER_MOVE || verb == USHER_NUMBER_DROP;
+}
+
 void gen_next(struct gen *g, struct gen_command *ret)
 {
     struct rng *r = &g->rng;
@@ -642,6 +653,8 @@ void gen_next(struct gen *g, struct gen_command *ret)
         a->number = text(g->numbers.name[g->made / 2]);
     }
     g->made++;
+    if (is_operators(c->verb) && rng_chance(r, 15))
+        a->actor = any(g, &g->nodes);
     switch (c->verb) {
     case USHER_NUMBER_ADD:
         if (rng_chance(r, g->group))

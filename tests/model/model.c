@@ -30,7 +30,7 @@ static bool in(const struct usher_operation *c, uint64_t bit, int64_t value, int
     return (c->given & bit) == 0 || (value >= min && value <= max);
 }
 
-/* Letters for arguments: n number, o owner, g group, s sticky, a after, d node. */
+/* Letters for arguments: n number, o owner, g group, s sticky, a after, d node, w actor. */
 static bool texts_only(const struct usher_number_args *a, const char *which)
 {
     return (a->number.data == NULL || strchr(which, 'n') != NULL) &&
@@ -38,7 +38,8 @@ static bool texts_only(const struct usher_number_args *a, const char *which)
            (a->group.data == NULL || strchr(which, 'g') != NULL) &&
            (a->sticky.data == NULL || strchr(which, 's') != NULL) &&
            (a->after.data == NULL || strchr(which, 'a') != NULL) &&
-           (a->node.data == NULL || strchr(which, 'd') != NULL);
+           (a->node.data == NULL || strchr(which, 'd') != NULL) &&
+           (a->actor.data == NULL || strchr(which, 'w') != NULL);
 }
 
 static bool name_or_none(const struct usher_text *t)
@@ -96,7 +97,8 @@ static bool arguments_right(const struct usher_operation *c)
     if (c->scope.data == NULL || !is_scope(c->scope.data, c->scope.size))
         return false;
     if (!name_or_none(&c->request) || !name_or_none(&a->number) || !name_or_none(&a->owner) ||
-        !name_or_none(&a->sticky) || !name_or_none(&a->after) || !name_or_none(&a->node))
+        !name_or_none(&a->sticky) || !name_or_none(&a->after) || !name_or_none(&a->node) ||
+        !name_or_none(&a->actor))
         return false;
     if (!in(c, USHER_GIVEN_NOW, c->now_ms, 0, USHER_TIME_MAX) ||
         !in(c, USHER_GIVEN_LEASE, a->lease_ms, 0, USHER_SPAN_MAX) ||
@@ -121,15 +123,17 @@ static bool arguments_right(const struct usher_operation *c)
     switch (c->verb) {
     case USHER_NUMBER_ADD:
     case USHER_NUMBER_MOVE:
-        texts = "ng";
+        texts = "ngw";
         if (a->group.data != NULL && !is_group(a->group.data, a->group.size))
             return false;
         break;
     case USHER_NUMBER_DEL:
     case USHER_NUMBER_REG:
     case USHER_NUMBER_UNREG:
-    case USHER_NUMBER_SHOW:
     case USHER_NUMBER_LIFT:
+        texts = "nw";
+        break;
+    case USHER_NUMBER_SHOW:
         texts = "n";
         break;
     case USHER_NUMBER_CALL:
@@ -152,7 +156,7 @@ static bool arguments_right(const struct usher_operation *c)
             return false;
         break;
     case USHER_NUMBER_FREE:
-        texts = "nod";
+        texts = "nodw";
         may = USHER_GIVEN_ALL;
         if (a->owner.data != NULL && a->node.data != NULL)
             return false;
@@ -174,12 +178,14 @@ static bool arguments_right(const struct usher_operation *c)
         may = USHER_GIVEN_SINCE | USHER_GIVEN_MAX;
         break;
     case USHER_NUMBER_SET:
+        texts = "w";
         may = settings;
         break;
     case USHER_NUMBER_SWEEP:
         may = USHER_GIVEN_MAX;
         break;
     case USHER_NUMBER_DROP:
+        texts = "w";
         break;
     default: /* no command */
         return false;
@@ -395,7 +401,7 @@ static void given_put(struct packed *to, const struct usher_operation *c)
         { USHER_GIVEN_MODE, "mode", a->mode },
     };
 
-    put_given(to, c->given, all, sizeof all / sizeof *all);
+    put_given(to, c->given, all, sizeof all / sizeof *all, &a->actor);
 }
 
 static void said_put(struct packed *to, const char *name, struct usher_text value)
@@ -414,8 +420,10 @@ static void number_put(struct packed *to, const struct work *w, enum usher_verb 
 {
     const struct usher_text *peer = &w->c->arg.number.sticky;
     bool called = verb == USHER_NUMBER_CALL && peer->data != NULL;
+    const struct usher_text *actor = &w->c->arg.number.actor;
+    bool by = verb == w->c->verb && actor->data != NULL;
     size_t k = (n->group.size != 0 ? 2u : 0) + (node->size != 0 ? 2u : 0) + (called ? 2u : 0) +
-               (ended != NULL ? 2u : 0);
+               (ended != NULL ? 2u : 0) + (by ? 2u : 0);
 
     if (k == 0)
         return;
@@ -428,6 +436,8 @@ static void number_put(struct packed *to, const struct work *w, enum usher_verb 
         said_put(to, "peer", *peer);
     if (ended != NULL)
         said_put(to, "ended", (struct usher_text){ ended, strlen(ended) });
+    if (by)
+        said_put(to, "actor", *actor);
 }
 
 /* The change that has just been made to @n (NULL: to the pool itself), which was @owner's, carried
@@ -455,10 +465,13 @@ static void changed_of(struct work *w, enum usher_verb verb, enum usher_number_s
     if (verb == USHER_NUMBER_SET) {
         given_put(&data, w->c);
         notice.data = (struct usher_text){ (const char *)data.at, data.n };
+    } else if (verb == USHER_NUMBER_DROP && w->c->arg.number.actor.data != NULL) {
+        put_given(&data, 0, NULL, 0, &w->c->arg.number.actor);
+        notice.data = (struct usher_text){ (const char *)data.at, data.n };
     } else if (verb == USHER_NUMBER_OUTAGE) {
         const struct said gap[] = { { 1, "from", w->p->out_from }, { 1, "to", w->p->out_to } };
 
-        put_given(&data, 1, gap, 2);
+        put_given(&data, 1, gap, 2, NULL);
         notice.data = (struct usher_text){ (const char *)data.at, data.n };
     }
     if (n != NULL) {

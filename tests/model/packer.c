@@ -96,9 +96,11 @@ void put_said(struct packed *p, const char *name, int64_t value)
     put_text(p, &text);
 }
 
-void put_given(struct packed *p, uint64_t given, const struct said *all, size_t n)
+void put_given(struct packed *p, uint64_t given, const struct said *all, size_t n,
+               const struct usher_text *actor)
 {
-    size_t n_given = 0;
+    static const struct usher_text word = { "actor", 5 };
+    size_t n_given = actor != NULL && actor->data != NULL;
 
     for (size_t i = 0; i < n; i++)
         n_given += (given & all[i].bit) != 0;
@@ -106,6 +108,10 @@ void put_given(struct packed *p, uint64_t given, const struct said *all, size_t 
     for (size_t i = 0; i < n; i++)
         if ((given & all[i].bit) != 0)
             put_said(p, all[i].word, all[i].value);
+    if (actor == NULL || actor->data == NULL)
+        return;
+    put_text(p, &word);
+    put_text(p, actor);
 }
 
 void model_log_keep(struct model_log *log, int64_t most, const struct usher_notice *n)

@@ -229,7 +229,7 @@ static void spoil(struct queue_gen *g, struct usher_operation *c)
     struct usher_queue_args *a = &c->arg.queue;
     struct usher_text wrong = gen_bad(r);
 
-    switch (rng_below(r, 17)) {
+    switch (rng_below(r, 18)) {
     case 0:
         c->scope = rng_chance(r, 30) ? text("{x") : wrong;
         break;
@@ -283,6 +283,9 @@ static void spoil(struct queue_gen *g, struct usher_operation *c)
         break;
     case 15:
         a->session = rng_chance(r, 50) ? wrong : gen_any(r, &g->requests);
+        break;
+    case 16:
+        a->actor = rng_chance(r, 50) ? wrong : gen_any(r, &g->agents);
         break;
     default:
         c->given |= USHER_GIVEN_QUEUE_TTL;
@@ -365,6 +368,14 @@ static void give_token(struct queue_gen *g, struct queue_gen_command *q, unsigne
                                                : USHER_EXACT_MAX;
 }
 
+/* Does an operator give it? */
+static bool is_operators(enum usher_verb verb)
+{
+    return verb == USHER_QUEUE_SET || verb == USHER_QUEUE_LOGOUT || verb == USHER_QUEUE_PAUSE ||
+           verb == USHER_QUEUE_READY || verb == USHER_QUEUE_LEAVE || verb == USHER_QUEUE_FINISH ||
+           verb == USHER_QUEUE_MOVE || verb == USHER_QUEUE_FREE || verb == USHER_QUEUE_DROP;
+}
+
 static void arguments(struct queue_gen *g, struct queue_gen_command *q)
 {
     struct rng *r = &g->rng;
@@ -372,6 +383,8 @@ static void arguments(struct queue_gen *g, struct queue_gen_command *q)
     struct usher_queue_args *a = &c->arg.queue;
     struct usher_text agent = gen_any(r, &g->agents), user = gen_any(r, &g->users);
 
+    if (is_operators(c->verb) && rng_chance(r, 20))
+        a->actor = gen_any(r, &g->agents);
     switch (c->verb) {
     case USHER_QUEUE_LOGIN:
         a->agent = agent;

@@ -42,7 +42,8 @@ static bool name_or_none(const struct usher_text *t)
     return t->data == NULL || is_name(t->data, t->size);
 }
 
-/* Letters for arguments: a agent, u user, r room, l lane, s lanes, f after, e session. */
+/* Letters for arguments: a agent, u user, r room, l lane, s lanes, f after, e session,
+ * w actor. */
 static bool texts_only(const struct usher_queue_args *a, const char *which)
 {
     return (a->agent.data == NULL || strchr(which, 'a') != NULL) &&
@@ -51,7 +52,8 @@ static bool texts_only(const struct usher_queue_args *a, const char *which)
            (a->lane.data == NULL || strchr(which, 'l') != NULL) &&
            (a->lanes.data == NULL || strchr(which, 's') != NULL) &&
            (a->after.data == NULL || strchr(which, 'f') != NULL) &&
-           (a->session.data == NULL || strchr(which, 'e') != NULL);
+           (a->session.data == NULL || strchr(which, 'e') != NULL) &&
+           (a->actor.data == NULL || strchr(which, 'w') != NULL);
 }
 
 static bool ranges_right(const struct usher_operation *c)
@@ -100,19 +102,22 @@ static const char *takes(enum usher_verb verb, uint64_t *ret_may)
                    USHER_GIVEN_QUEUE_HISTORY | USHER_GIVEN_QUEUE_ZONE | USHER_GIVEN_QUEUE_SERVICE |
                    USHER_GIVEN_QUEUE_REQUESTS | USHER_GIVEN_QUEUE_ARCHIVE | USHER_GIVEN_QUEUE_LOG |
                    USHER_GIVEN_QUEUE_ASK_AGAIN | USHER_GIVEN_QUEUE_STRICT | USHER_GIVEN_QUEUE_MODE;
-        return "";
+        return "w";
     case USHER_QUEUE_LOGIN:
         *ret_may = USHER_GIVEN_QUEUE_CAPACITY | USHER_GIVEN_QUEUE_LEVEL;
         return "aAse";
     case USHER_QUEUE_LOGOUT:
     case USHER_QUEUE_PAUSE:
     case USHER_QUEUE_READY:
+        *ret_may = USHER_GIVEN_QUEUE_TOKEN;
+        return "aAw";
     case USHER_QUEUE_PULL:
         *ret_may = USHER_GIVEN_QUEUE_TOKEN;
         return "aA";
     case USHER_QUEUE_ROOM:
-    case USHER_QUEUE_FREE:
         return "aA";
+    case USHER_QUEUE_FREE:
+        return "aAw";
     case USHER_QUEUE_ALIVE:
         *ret_may = USHER_GIVEN_QUEUE_TOKEN;
         return "au";
@@ -121,14 +126,16 @@ static const char *takes(enum usher_verb verb, uint64_t *ret_may)
         return "uUl";
     case USHER_QUEUE_MOVE:
         *ret_may = USHER_GIVEN_QUEUE_PRIORITY | USHER_GIVEN_QUEUE_SINCE | USHER_GIVEN_QUEUE_TOKEN;
-        return "uUl";
+        return "uUlw";
     case USHER_QUEUE_WHERE:
-    case USHER_QUEUE_LEAVE:
         *ret_may = USHER_GIVEN_QUEUE_TOKEN;
         return "uU";
+    case USHER_QUEUE_LEAVE:
+        *ret_may = USHER_GIVEN_QUEUE_TOKEN;
+        return "uUw";
     case USHER_QUEUE_FINISH:
         *ret_may = USHER_GIVEN_QUEUE_TOKEN;
-        return "rRu";
+        return "rRuw";
     case USHER_QUEUE_ACCEPT:
     case USHER_QUEUE_REJECT:
         *ret_may = USHER_GIVEN_QUEUE_TOKEN;
@@ -153,7 +160,7 @@ static const char *takes(enum usher_verb verb, uint64_t *ret_may)
         *ret_may = USHER_GIVEN_QUEUE_TOKEN | USHER_GIVEN_QUEUE_UNTIL | USHER_GIVEN_QUEUE_MAX;
         return "";
     case USHER_QUEUE_DROP:
-        return "";
+        return "w";
     case USHER_QUEUE_CHANGES:
         *ret_may = USHER_GIVEN_QUEUE_SINCE_VERSION | USHER_GIVEN_QUEUE_MAX;
         return "";
@@ -172,7 +179,7 @@ static bool arguments_right(const struct usher_operation *c)
         return false;
     if (!name_or_none(&c->request) || !name_or_none(&a->agent) || !name_or_none(&a->user) ||
         !name_or_none(&a->room) || !name_or_none(&a->after) || !name_or_none(&a->session) ||
-        !ranges_right(c))
+        !name_or_none(&a->actor) || !ranges_right(c))
         return false;
     if (a->lane.data != NULL && !is_group(a->lane.data, a->lane.size))
         return false;
@@ -550,7 +557,7 @@ static void given_put(struct packed *to, const struct usher_operation *c)
         { USHER_GIVEN_QUEUE_MODE, "mode", a->mode },
     };
 
-    put_given(to, c->given, all, sizeof all / sizeof *all);
+    put_given(to, c->given, all, sizeof all / sizeof *all, &a->actor);
 }
 
 static enum usher_queue_agent_state state_of(const agent *a)
@@ -580,8 +587,27 @@ static void word_put(struct packed *to, const char *name, const char *value)
     put_text(to, &text[1]);
 }
 
+/* The actor of the command, if a change with @verb is one of its own (`free` ends with `ready`), or
+ * NULL. */
+static const struct usher_text *actor_of(const struct work *w, enum usher_verb verb)
+{
+    bool own = verb == w->c->verb || (verb == USHER_QUEUE_READY && w->c->verb == USHER_QUEUE_FREE);
+
+    return own && w->a->actor.data != NULL ? &w->a->actor : NULL;
+}
+
+static void actor_put(struct packed *to, const struct usher_text *actor)
+{
+    static const struct usher_text name = { "actor", 5 };
+
+    if (actor == NULL)
+        return;
+    put_text(to, &name);
+    put_text(to, actor);
+}
+
 /* The data of a notice of a user. */
-static void user_put(struct packed *to, const struct told *what)
+static void user_put(struct packed *to, const struct told *what, const struct usher_text *actor)
 {
     const user *u = what->u;
     const agent *a = what->a;
@@ -593,7 +619,11 @@ static void user_put(struct packed *to, const struct told *what)
 
     if (a != NULL)
         wraps = a->state == USHER_QUEUE_AGENT_WRAPUP;
-    put_array(to, 2u + (here ? 4 : 0) + (outcome != 0 ? 2 : 0) + (a == NULL ? 0 : wraps ? 6 : 4));
+    put_array(to, 2u + (here ? 4 : 0) + (outcome != 0 ? 2 : 0) +
+                      (a == NULL ? 0
+                       : wraps   ? 6
+                                 : 4) +
+                      (actor != NULL ? 2 : 0));
     put_text(to, &of_lane);
     put_text(to, &name_of_lane);
     if (here) {
@@ -602,8 +632,10 @@ static void user_put(struct packed *to, const struct told *what)
     }
     if (outcome != 0)
         word_put(to, "outcome", usher_queue_outcome_word(outcome));
-    if (a == NULL)
+    if (a == NULL) {
+        actor_put(to, actor);
         return;
+    }
     (void)sprintf(name, "%" PRIu64 ".%" PRId64, what->login, what->no);
     word_put(to, "room", name);
     word_put(
@@ -611,6 +643,7 @@ static void user_put(struct packed *to, const struct told *what)
         usher_queue_agent_state_word(a->state == USHER_QUEUE_AGENT_GONE ? a->going : state_of(a)));
     if (wraps)
         put_said(to, "agent_until", a->wrap);
+    actor_put(to, actor);
 }
 
 /* The data of a notice of a login. */
@@ -632,6 +665,7 @@ static void notify(struct work *w, enum usher_verb verb, unsigned from, unsigned
                    const struct told *what)
 {
     struct packed data = { NULL, 0, 0 };
+    const struct usher_text *actor = actor_of(w, verb);
     struct usher_notice notice;
 
     w->q->version++;
@@ -652,15 +686,18 @@ static void notify(struct work *w, enum usher_verb verb, unsigned from, unsigned
         notice.subject = text_out(subject);
     if (what != NULL && what->u != NULL) {
         notice.owner = text_out(&what->agent);
-        user_put(&data, what);
+        user_put(&data, what, actor);
     } else if (what != NULL) {
         login_put(&data, what->a);
     } else if (verb == USHER_QUEUE_SET) {
         given_put(&data, w->c);
+    } else if (verb == USHER_QUEUE_DROP || subject != NULL) {
+        if (actor != NULL)
+            put_given(&data, 0, NULL, 0, actor);
     } else if (verb == USHER_QUEUE_OUTAGE) {
         const struct said all[] = { { 1, "from", w->q->gap_from }, { 2, "to", w->q->gap_to } };
 
-        put_given(&data, 3, all, 2);
+        put_given(&data, 3, all, 2, NULL);
     }
     notice.data = (struct usher_text){ (const char *)data.at, data.n };
     model_log_keep(&w->q->log, w->q->set.log, &notice);

@@ -352,7 +352,7 @@ static const struct {
     { "agent", "a", 3 },   { "user", "u", 6 },  { "lane", "g", 3 },  { "member", "m", 6 },
     { "role", "r", 3 },    { "share", "s", 5 }, { "field", "f", 5 }, { "worker", "w", 3 },
     { "room", "r", 5 },    { "node", "k", 2 },  { "after", "n", 9 }, { "serial", "x", 2 },
-    { "session", "s", 2 },
+    { "session", "s", 2 }, { "actor", "o", 3 },
 };
 
 static const char long_text[USHER_VALUE_MAX + 2] = { 'x' };

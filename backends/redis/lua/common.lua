@@ -342,10 +342,10 @@ function S.given()
     if not S.is_told() then return nil end
     local t = {}
     for i, word, kind in string.gmatch(K.ARGS, ' (%d+)=([%l-]+):(%l)') do
-        local value = kind ~= 't' and kind ~= 'e' and K.ARG + i ~= K.ARG_IF_VERSION and S.a[K.ARG + i]
+        local value = kind ~= 'e' and K.ARG + i ~= K.ARG_IF_VERSION and S.a[K.ARG + i]
         if value then t[#t + 1], t[#t + 2] = word, type(value) == 'string' and value or string.format('%.0f', value) end
     end
-    return mpack(t)
+    return t[1] and mpack(t) or nil
 end
 
 -- Commit the change with a version of its own, and make its notice: see usher__change_commit().
@@ -641,7 +641,7 @@ function S.make_drop()
             for i = 0, #S.count - 1 do S.add(i, -S.count[i + 1]) end
             S.add(0, K.DROPPING)
             S.pset, S.pdue = K.DEFAULTS, -1
-            S.commit(S.verb, 0, 0, nil)
+            S.commit(S.verb, 0, 0, nil, S.given())
             S.half = true -- in case the step fails
         end
         local n = S.drop_step()

@@ -231,6 +231,7 @@ function S.about_number(verb, r)
     if node then t[#t + 1], t[#t + 2] = 'node', node end
     if peer then t[#t + 1], t[#t + 2] = 'peer', peer end
     if r.ended then t[#t + 1], t[#t + 2] = 'ended', r.ended end
+    if verb == S.verb and S.a[K.ARG_ACTOR] then t[#t + 1], t[#t + 2] = 'actor', S.a[K.ARG_ACTOR] end
     return #t > 0 and mpack(t) or nil
 end
 

@@ -240,8 +240,13 @@ end
 -- Return when the state of the agent @a expires: see usher__queue_agent_until().
 function S.agent_until(a) return a.state == K.AGENT_WRAPUP and a.A_WRAP or 0 end
 
+-- Return the actor of the command, if a change with @verb is one of its own: see add_actor().
+function S.actor_of(verb)
+    return (verb == S.verb or verb == K.V_READY and S.verb == K.V_FREE) and S.a[K.ARG_ACTOR] or nil
+end
+
 -- Return the data of a notice of @u: see add_user_data().
-function S.user_data(u, to, outcome, no)
+function S.user_data(u, to, outcome, no, actor)
     local t, a, n = {'lane', u.group}, no > 0 and S.change.agent, 2
     if to ~= K.USER_GONE then
         t[3], t[4], t[5], t[6], n = 'priority', format('%.0f', u.U_PRIORITY), 'since', format('%.0f', u.U_SINCE), 6
@@ -255,6 +260,7 @@ function S.user_data(u, to, outcome, no)
             S.agent_word(S.shown(a))
         if S.agent_until(a) ~= 0 then t[n + 5], t[n + 6] = 'agent_until', format('%.0f', S.agent_until(a)) end
     end
+    if actor then t[#t + 1], t[#t + 2] = 'actor', actor end
     return mpack(t)
 end
 
@@ -266,10 +272,12 @@ function S.subject(verb, from, r, outcome, was)
     S.change.subject = nil
     if not S.is_told() then return end
     if user then
-        data = S.user_data(r, to, outcome, was and was[3] or r.U_NO)
+        data = S.user_data(r, to, outcome, was and was[3] or r.U_NO, S.actor_of(verb))
     elseif verb == K.V_LOGIN then
         data = mpack({'lanes', table.concat(r.lanes, ','), 'capacity', format('%.0f', r.A_CAPACITY), 'level',
             format('%.0f', r.A_LEVEL)})
+    elseif S.actor_of(verb) then
+        data = mpack({'actor', S.actor_of(verb)})
     end
     local subject = S.notice(S.change.v, verb, from, to, r, data)
     subject[6] = ends

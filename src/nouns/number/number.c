@@ -193,14 +193,16 @@ commit_ending(work *w, move *m, enum usher_verb verb)
 }
 
 /* Add data to the notice of @m: the group of the number; the node of a call, or of a hold that has
- * ended; the peer of a call; whether the lease or `lease-max` ended a hold that has expired. */
+ * ended; the peer of a call; whether the lease or `lease-max` ended a hold that has expired; the
+ * actor of the command. */
 static enum usher_status __attribute__((noinline)) add_data(work *w, move *m, enum usher_verb verb)
 {
     const struct usher_record *r = own_record(m);
     const struct usher_text *peer = &w->command->arg.number.sticky;
     const struct usher_text *node = r->data.size != 0 ? &r->data : &m->node;
+    const struct usher_text *actor = &w->command->arg.number.actor;
     struct usher_text ended = { "lease", 5 };
-    struct usher__notice_field said[4];
+    struct usher__notice_field said[5];
     size_t n = 0;
 
     if (r->group.size != 0)
@@ -214,6 +216,8 @@ static enum usher_status __attribute__((noinline)) add_data(work *w, move *m, en
             ended = (struct usher_text){ "lease-max", 9 };
         said[n++] = (struct usher__notice_field){ "ended", 0, &ended };
     }
+    if (verb == w->command->verb && actor->data != NULL)
+        said[n++] = (struct usher__notice_field){ "actor", 0, actor };
     return n != 0 ? usher__change_data(w, &m->c, said, n) : USHER_OK;
 }
 

@@ -414,6 +414,20 @@ static struct usher_text text_of(const char *word)
     return (struct usher_text){ word, strlen(word) };
 }
 
+/* Add the actor of the command to @fields, if the change is one of its own: `free` ends with
+ * `ready`. Return the number of fields. */
+static size_t add_actor(const work *w, enum usher_verb verb, struct usher__notice_field *field)
+{
+    const struct usher_text *actor = &args(w)->actor;
+    bool own = verb == w->command->verb ||
+               (verb == USHER_QUEUE_READY && w->command->verb == USHER_QUEUE_FREE);
+
+    if (!own || actor->data == NULL)
+        return 0;
+    *field = (struct usher__notice_field){ "actor", 0, actor };
+    return 1;
+}
+
 /* Add data to the notice of a user: the lane; priority and arrival while the user is in the queue;
  * the outcome of a visit that has ended; the room that the user has, or had until this change, with
  * the state of the agent after it. */
@@ -424,7 +438,7 @@ static enum usher_status add_user_data(work *w, struct queue_change *qc)
     struct usher_text outcome = text_of(usher_queue_outcome_word(subject->outcome)), state;
     char name[2 * USHER__WIDE_TEXT];
     struct usher_text room = { name, 0 };
-    struct usher__notice_field fields[7] = { { "lane", 0, &subject->r.group } };
+    struct usher__notice_field fields[8] = { { "lane", 0, &subject->r.group } };
     size_t k = 1;
 
     if (subject->to != USHER_QUEUE_USER_GONE) {
@@ -446,6 +460,7 @@ static enum usher_status add_user_data(work *w, struct queue_change *qc)
             fields[k++] =
                 (struct usher__notice_field){ "agent_until", usher__queue_agent_until(a), NULL };
     }
+    k += add_actor(w, subject->verb, &fields[k]);
     return usher__change_data(w, &qc->c, fields, k);
 }
 
@@ -470,11 +485,16 @@ static enum usher_status add_login_data(work *w, struct queue_change *qc)
 
 static enum usher_status add_data(work *w, struct queue_change *qc)
 {
+    struct usher__notice_field actor;
+
     if (!qc->heard)
         return USHER_OK;
     if (qc->subject.r.kind == KIND_USER)
         return add_user_data(w, qc);
-    return qc->subject.verb == USHER_QUEUE_LOGIN ? add_login_data(w, qc) : USHER_OK;
+    if (qc->subject.verb == USHER_QUEUE_LOGIN)
+        return add_login_data(w, qc);
+    return add_actor(w, qc->subject.verb, &actor) != 0 ? usher__change_data(w, &qc->c, &actor, 1)
+                                                       : USHER_OK;
 }
 
 void usher__queue_change_step(work *w, struct queue_change *qc)

@@ -706,6 +706,12 @@ mutant 'Redis: a list goes on with the cursor of another process' backends/redis
     tests/unit/test_redis_script 'pages_of_scopes_begin*'
 mutant 'Redis: the next page repeats those of a reply that was cut' backends/redis/list.c \
     's/^        while (same \&\& from < n/        while (false \&\& from < n/' $redis 'scopes_are*'
+mutant 'cluster: a list does not notice that slots moved' backends/redis/list.c \
+    's/^    if (slots == 0 || (l->at.slots != 0 .*/    if (false)/' \
+    tests/cluster/test_cluster_scopes 'a_scope_*'
+mutant 'cluster: a list does not notice a slot that is moving' backends/redis/list.c \
+    's/^    if (strstr(text, "->-") != NULL .*/    if (false)/' \
+    tests/cluster/test_cluster_scopes 'a_scope_in*'
 mutant 'Redis: of two masters the first is used' backends/redis/hosts.c 's/^        if (master < s->n \&\& !same_server/        if (false \&\& !same_server/' \
     tests/fault/test_redis_roles 'neither*'
 mutant 'Redis: two names of one server are two masters' backends/redis/hosts.c 's/^    return one.size > 0 \&\& one.size == other.size/    return false \&\& one.size == other.size/' \

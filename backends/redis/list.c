@@ -518,6 +518,12 @@ static enum usher_status walk_master(struct list *l, const struct master *m, boo
     }
 }
 
+/* Return whether the master at @i has no slots any more: others have its scopes. */
+static bool is_replaced(const struct list *l, size_t i)
+{
+    return l->w.store->map != NULL && usher__redis_slots_of(l->w.store, l->masters[i].number) == 0;
+}
+
 /* Find the scopes of the page. */
 static enum usher_status find(struct list *l)
 {
@@ -531,6 +537,15 @@ static enum usher_status find(struct list *l)
         memcpy(l->at.node, l->masters[i].id, sizeof l->at.node);
     while (!l->ended && l->n < l->page->max && done && status == USHER_OK) {
         status = walk_master(l, &l->masters[i], &done);
+        if (status == USHER_UNAVAILABLE && is_replaced(l, i)) {
+            find_masters(l);
+            i = current_master(l);
+            status = USHER_OK;
+            done = true;
+            if (i >= l->n_masters)
+                i = next_master(l, i);
+            continue;
+        }
         if (status == USHER_UNAVAILABLE && l->w.store->map != NULL) {
             usher__redis_walk_silent(&l->w, l->masters[i].number);
             status = USHER_OK;

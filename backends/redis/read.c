@@ -56,6 +56,22 @@ int usher__redis_compare_names(const void *a, const void *b)
     return usher__redis_compare_text(a, b);
 }
 
+/* Return whether @node, which does not answer as a master, has no slots any more. */
+static bool is_replaced(struct usher__redis_store *s, struct usher__redis_node *node,
+                        int64_t deadline_ms)
+{
+    bool gone;
+
+    if (s->map == NULL)
+        return false;
+    usher__redis_doubt(s);
+    usher__redis_refresh(&s->base, deadline_ms);
+    (void)pthread_mutex_lock(&s->lock);
+    gone = node->gone;
+    (void)pthread_mutex_unlock(&s->lock);
+    return gone;
+}
+
 enum usher_status usher__redis_own_open(struct usher__redis_store *s,
                                         struct usher__redis_node *node, int64_t deadline_ms,
                                         struct usher__redis **ret, char message[192])
@@ -71,7 +87,8 @@ enum usher_status usher__redis_own_open(struct usher__redis_store *s,
     *ret = own;
     for (unsigned tries = 0;; tries++) {
         status = usher__redis_handshake(own, deadline_ms);
-        if (status == USHER_OK || !usher__redis_pause(own, tries, deadline_ms))
+        if (status == USHER_OK || is_replaced(s, node, deadline_ms) ||
+            !usher__redis_pause(own, tries, deadline_ms))
             break;
     }
     if (status != USHER_OK)

@@ -286,7 +286,8 @@ enum usher_status usher__redis_walk_node(struct usher__redis_walk *w, unsigned n
     *ret = w->r[number];
     if (status == USHER_OK)
         (*ret)->patience_ms = w->patience_ms;
-    if (status != USHER_UNAVAILABLE || w->store->map == NULL)
+    if (status != USHER_UNAVAILABLE || w->store->map == NULL ||
+        usher__redis_slots_of(w->store, number) == 0)
         return status;
     if (*ret != NULL && w->message[0] == '\0')
         (void)snprintf(w->message, 192, "%s", usher__redis_conn_message((*ret)->conn));
@@ -338,11 +339,15 @@ enum usher_status usher__redis_walk_read(struct usher__redis_walk *w, struct ush
 
     for (unsigned tries = 0;; tries++) {
         unsigned number = usher__redis_number_of(w->store, d->name);
-        bool blind = w->silent[number];
         enum usher_status status = usher__redis_walk_node(w, number, ret);
 
+        if (status == USHER_UNAVAILABLE && !one && !w->silent[number] &&
+            usher__redis_pause(*ret, tries, until_ms))
+            continue; /* another node has its slots now */
+        if (status == USHER_UNAVAILABLE && !one && !w->silent[number])
+            usher__redis_walk_unread(w);
         if (status == USHER_UNAVAILABLE)
-            return blind && !one ? USHER_UNAVAILABLE : status;
+            return status;
         if (status != USHER_OK)
             return status;
         status = records ? usher__redis_read_scope(*ret, d, until_ms, w->message)

@@ -152,7 +152,7 @@ void usher__redis_walk_open(struct usher__redis_walk *w, struct usher__redis_sto
 /* Give the connections back. */
 void usher__redis_walk_close(struct usher__redis_walk *w);
 /* Return a connection to node @number.  UNAVAILABLE: the node does not answer, and in a cluster is
- * not tried again. */
+ * counted and not tried again, unless its slots have another owner now. */
 enum usher_status usher__redis_walk_node(struct usher__redis_walk *w, unsigned number,
                                          struct usher__redis **ret);
 /* Read a scope at its current node, or without @records its header.  UNAVAILABLE in a cluster, and

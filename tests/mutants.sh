@@ -532,6 +532,14 @@ mutant 'others overtake a call that comes again' src/nouns/queue/queue.c '/^stat
     $memory 'no_command_caps_all_numbers_over_a_lowered_cap'
 mutant 'trigger=auto leaves waiting whom one command does not match' src/nouns/queue/queue.c \
     's/^        \*ret_left = reply_of(w)->more;/        reply_of(w)->more = false;/' $memory 'however_many_wait*'
+mutant 'the reason of a mode outlives it' src/change/work.c 's/ : changed \&\& r->data.size != 0;/ : false;/' \
+    $memory 'reason_of*'
+mutant 'a reason alone changes nothing' src/nouns/queue/queue.c 's/w->scope.ref != NULL \&\& !reason.changes \&\&$/w->scope.ref != NULL \&\&/' \
+    $memory 'reason_of*'
+mutant 'drop: the reason of a mode stays' src/nouns/number/number_audit.c 's/"132330405062708090"/"1323304050627080"/' \
+    $memory 'reason_of*'
+mutant 'script: the reason of a mode outlives it' backends/redis/lua/common.lua \
+    "s/ or not given and anew and r.data ~= ''$/ or false/" $redis 'reason_of*'
 mutant 'an expiry before the command has its actor' src/nouns/number/number.c \
     's/^    if (verb == w->command->verb \&\& actor->data != NULL)/    if (actor->data != NULL)/' $memory 'notices_of_numbers*'
 mutant 'a match has the actor of the command before it' src/nouns/queue/queue_change.c \
@@ -1397,7 +1405,7 @@ mutant 'nobody is told whose hold has ended' src/nouns/number/number.c '/^    m-
     $memory 'a_notice_of_an_end_names_the_owner'
 mutant 'script: nobody is told whose hold has ended' backends/redis/lua/number.lua "s/r.owner, r.held = '', r.owner end/r.owner = '' end/" \
     $redis 'a_notice_of_an_end_names_the_owner'
-mutant 'drop: a log stays' src/nouns/number/number_audit.c 's/"1323304050627080"/"13233040506280"/' \
+mutant 'drop: a log stays' src/nouns/number/number_audit.c 's/"132330405062708090"/"1323304050628090"/' \
     $memory 'a_log_goes_with*'
 mutant 'hear: what a scope without a log told is thought to be all' src/engine/hear.c 's/h->place.version == r->version \&\& r->status == USHER_REFUSED/r->status == USHER_REFUSED/' \
     $hears 'a_pool_without*'

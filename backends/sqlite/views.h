@@ -35,6 +35,10 @@
     "\"order\", r.token AS \"token\", strftime('%Y-%m-%d %H:%M:%f', nullif(r.until_ms, 0) / "  \
     "1000.0, 'unixepoch') AS \"until\", r.n0 AS \"capped\" FROM scope s JOIN record r ON "     \
     "r.list = s.ref * 16 + 8 WHERE s.noun = 1;"                                                \
+    "CREATE VIEW number_reason AS SELECT s.name AS \"pool\", r.id AS \"mode\", CAST(r.data AS" \
+    " TEXT) AS \"text\", r.ord AS \"order\", r.token AS \"token\", strftime('%Y-%m-%d "        \
+    "%H:%M:%f', nullif(r.until_ms, 0) / 1000.0, 'unixepoch') AS \"until\" FROM scope s JOIN "  \
+    "record r ON r.list = s.ref * 16 + 9 WHERE s.noun = 1;"                                    \
     "CREATE VIEW queue_agent AS SELECT s.name AS \"queue\", r.id AS \"agent\", CASE r.state "  \
     "WHEN 0 THEN 'gone' WHEN 1 THEN 'idle' WHEN 2 THEN 'offered' WHEN 3 THEN 'busy' WHEN 4 "   \
     "THEN 'wrapup' WHEN 5 THEN 'paused' END AS \"state\", r.ord AS \"order\", r.token AS "     \
@@ -85,12 +89,12 @@
     "s.ref * 16 + 7 WHERE s.noun = 2;"                                                         \
     "CREATE VIEW queue_refusal AS SELECT s.name AS \"queue\", r.id AS \"refusal\", CASE "      \
     "r.state WHEN 0 THEN 'refused' WHEN 1 THEN 'forgotten' WHEN 2 THEN 'search' WHEN 3 THEN "  \
-    "'limits' END AS \"state\", r.grp AS \"key\", r.owner AS \"agent\", CAST(r.data AS TEXT) " \
-    "AS \"user\", r.ord AS \"order\", r.token AS \"token\", strftime('%Y-%m-%d %H:%M:%f', "    \
-    "nullif(r.until_ms, 0) / 1000.0, 'unixepoch') AS \"until\", strftime('%Y-%m-%d %H:%M:%f'," \
-    " nullif(r.n0, 0) / 1000.0, 'unixepoch') AS \"at\", r.n1 AS \"search_order\", r.n2 AS "    \
-    "\"search_refusals\" FROM scope s JOIN record r ON r.list = s.ref * 16 + 9 WHERE s.noun =" \
-    " 2;"                                                                                      \
+    "'limits' WHEN 4 THEN 'reason' END AS \"state\", r.grp AS \"key\", r.owner AS \"agent\", " \
+    "CAST(r.data AS TEXT) AS \"user\", r.ord AS \"order\", r.token AS \"token\", "             \
+    "strftime('%Y-%m-%d %H:%M:%f', nullif(r.until_ms, 0) / 1000.0, 'unixepoch') AS \"until\"," \
+    " strftime('%Y-%m-%d %H:%M:%f', nullif(r.n0, 0) / 1000.0, 'unixepoch') AS \"at\", r.n1 AS" \
+    " \"search_order\", r.n2 AS \"search_refusals\" FROM scope s JOIN record r ON r.list = "   \
+    "s.ref * 16 + 9 WHERE s.noun = 2;"                                                         \
     "CREATE VIEW room_member AS SELECT s.name AS \"room\", r.id AS \"member\", CASE r.state "  \
     "WHEN 0 THEN 'absent' WHEN 1 THEN 'here' WHEN 2 THEN 'away' WHEN 3 THEN 'offline' WHEN 4 " \
     "THEN 'banned' END AS \"state\", r.ord AS \"order\", r.token AS \"token\", "               \

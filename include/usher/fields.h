@@ -220,7 +220,8 @@
     X(SESSION, 204, TEXT, "session", "name of the agent's connection; a new one takes over, and gets a new token") \
     X(VERSIONS, 205, INT, "versions", "1: JSON also has all versions and own fields, the input of the digest") \
     X(SCOPE_MODE, 206, CODE, "mode", "whether calls or users are accepted and served") \
-    X(ACTOR, 207, TEXT, "actor", "the person or program that gave the command")
+    X(ACTOR, 207, TEXT, "actor", "the person or program that gave the command") \
+    X(REASON, 208, TEXT, "reason", "the reason of the mode, for people")
 /* clang-format on */
 
 enum usher_field {

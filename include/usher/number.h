@@ -83,12 +83,14 @@ struct usher_number_options {
     int64_t if_version; /* only if the scope has this version, else stale; 1 to 2^53 - 1 */
     uint64_t epoch; /* only if the scope has this epoch, else stale */
     int64_t since_version; /* changes: only changes after this version; 0 to 2^53 - 1 */
+    /* set: the reason of the mode, for people; another mode without one has none */
+    const char *reason;
     const char *actor; /* the person or program that gives the command, for its notices */
 };
 #ifdef __cplusplus
 #define USHER_NUMBER_OPTIONS_INIT \
     { sizeof(struct usher_number_options), NULL, 0, NULL, 0, 0, NULL, NULL, NULL, NULL, NULL, \
-    NULL, 0, 0, (enum usher_number_state)0, 0, NULL, 0, 0, 0, 0, NULL }
+    NULL, 0, 0, (enum usher_number_state)0, 0, NULL, 0, 0, 0, 0, NULL, NULL }
 #else
 #define USHER_NUMBER_OPTIONS_INIT { .size = sizeof(struct usher_number_options) }
 #endif
@@ -198,11 +200,13 @@ struct usher_number_row {
     struct usher_text data; /* data to make the change in a copy */
     int64_t time_ms; /* time of the change */
     const char *actor; /* the person or program that gave the command */
+    const char *reason; /* the reason of the mode, for people */
 };
 #ifdef __cplusplus
 #define USHER_NUMBER_ROW_INIT \
     { sizeof(struct usher_number_row), NULL, NULL, NULL, NULL, (enum usher_number_state)0, 0, 0, \
-    0, 0, 0, 0, 0, { NULL, 0 }, 0, (enum usher_verb)0, NULL, 0, 0, 0, { NULL, 0 }, 0, NULL }
+    0, 0, 0, 0, 0, { NULL, 0 }, 0, (enum usher_verb)0, NULL, 0, 0, 0, { NULL, 0 }, 0, NULL, NULL \
+    }
 #else
 #define USHER_NUMBER_ROW_INIT { .size = sizeof(struct usher_number_row) }
 #endif
@@ -439,12 +443,14 @@ USHER_API enum usher_status usher_number_stats(struct usher_engine *e, const cha
  * USHER_REFUSED with opt->number, and the answer's why is the mode.  An owner that holds a number,
  * and a repeat by request id, get the same answer as before.  Calls under way, their ends and
  * renewals, and numbers that are added or registered do not depend on the mode.  No call waits in a
- * pool, so the two differ in why alone.
+ * pool, so the two differ in why alone.  opt->reason is a text for people.  It is kept until another
+ * one is given, or the mode changes; then the reply, and that of usher_number_stats(), has a row with
+ * reason.
  *
  * This command applies the changes to up to 128 numbers.  Later commands apply them to the others,
  * before one of these is handed out or a call reports that no number is free.
  * USHER_OK, USHER_SAME; USHER_MISSING: none is given, and there is no such pool.
- * Options: opt->if_version, opt->epoch, opt->actor.
+ * Options: opt->if_version, opt->epoch, opt->reason, opt->actor.
  */
 USHER_API enum usher_status usher_number_set(struct usher_engine *e, const char *pool,
                                              const struct usher_number_settings *settings,

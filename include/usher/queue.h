@@ -185,12 +185,14 @@ struct usher_queue_options {
     int64_t since_version; /* changes: only changes after this version; 0 to 2^53 - 1 */
     /* login: name of the agent's connection; a new one takes over, and gets a new token */
     const char *session;
+    /* set: the reason of the mode, for people; another mode without one has none */
+    const char *reason;
     const char *actor; /* the person or program that gives the command, for its notices */
 };
 #ifdef __cplusplus
 #define USHER_QUEUE_OPTIONS_INIT \
     { sizeof(struct usher_queue_options), NULL, 0, NULL, 0, 0, NULL, NULL, NULL, NULL, 0, 0, 0, \
-    0, 0, 0, (enum usher_queue_user_state)0, NULL, 0, 0, 0, 0, NULL, NULL }
+    0, 0, 0, (enum usher_queue_user_state)0, NULL, 0, 0, 0, 0, NULL, NULL, NULL }
 #else
 #define USHER_QUEUE_OPTIONS_INIT { .size = sizeof(struct usher_queue_options) }
 #endif
@@ -337,13 +339,14 @@ struct usher_queue_row {
     int64_t time_ms; /* time of the change */
     uint64_t visit_token; /* token of the visit; every later visit of the queue has another one */
     const char *actor; /* the person or program that gave the command */
+    const char *reason; /* the reason of the mode, for people */
 };
 #ifdef __cplusplus
 #define USHER_QUEUE_ROW_INIT \
     { sizeof(struct usher_queue_row), NULL, NULL, NULL, NULL, NULL, (enum \
     usher_queue_user_state)0, (enum usher_queue_agent_state)0, (enum usher_queue_outcome)0, 0, \
     0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, { NULL, 0 }, (enum usher_verb)0, NULL, 0, 0, \
-    0, NULL, { NULL, 0 }, 0, 0, NULL }
+    0, NULL, { NULL, 0 }, 0, 0, NULL, NULL }
 #else
 #define USHER_QUEUE_ROW_INIT { .size = sizeof(struct usher_queue_row) }
 #endif
@@ -401,7 +404,8 @@ struct usher_queue_statistics {
  * If scope_mode is closed, a new user is refused (why of usher_queue_apply()), and users that are
  * there are served.  If it is stopped, no user gets an agent, either: usher_queue_pull() is refused
  * and usher_queue_match() matches none.  An offer made before can be accepted; visits, heartbeats
- * and deadlines continue.
+ * and deadlines continue.  opt->reason is a text for people.  It is kept until another one is given,
+ * or the mode changes; then the reply, and that of usher_queue_stats(), has a row with reason.
  * With strict, logout, pause, ready, pull, alive, leave, move, accept, reject and finish are
  * USHER_INVALID without a token.
  *
@@ -409,7 +413,7 @@ struct usher_queue_statistics {
  * the next commands change deadlines (ttl, maxwait) and ranks (strategy) in bounded steps, and
  * match waiting users if trigger becomes auto, or with trigger auto scope_mode is not stopped any
  * more.
- * Options: opt->if_version, opt->epoch, opt->actor.
+ * Options: opt->if_version, opt->epoch, opt->reason, opt->actor.
  */
 USHER_API enum usher_status usher_queue_set(struct usher_engine *e, const char *queue,
                                             const struct usher_queue_settings *settings,

@@ -18,6 +18,7 @@ static const struct usher__member number_options[] = {
     MEMBER(struct usher_number_options, if_version, IF_VERSION, IF_VERSION, NUMBER),
     MEMBER(struct usher_number_options, epoch, EPOCH, EPOCH, TOKEN),
     MEMBER(struct usher_number_options, since_version, SINCE_VERSION, SINCE_VERSION, NUMBER),
+    MEMBER(struct usher_number_options, reason, REASON, REASON, STRING),
     MEMBER(struct usher_number_options, actor, ACTOR, ACTOR, STRING),
 };
 GIVE(number, options)
@@ -76,6 +77,7 @@ static const struct usher__member number_row[] = {
     MEMBER(struct usher_number_row, data, DATA, DATA, BYTES),
     MEMBER(struct usher_number_row, time_ms, TIME, TIME, NUMBER),
     MEMBER(struct usher_number_row, actor, ACTOR, ACTOR, STRING),
+    MEMBER(struct usher_number_row, reason, REASON, REASON, STRING),
 };
 
 static const struct usher__member number_statistics[] = {

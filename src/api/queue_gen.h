@@ -20,6 +20,7 @@ static const struct usher__member queue_options[] = {
     MEMBER(struct usher_queue_options, epoch, EPOCH, EPOCH, TOKEN),
     MEMBER(struct usher_queue_options, since_version, SINCE_VERSION, SINCE_VERSION, NUMBER),
     MEMBER(struct usher_queue_options, session, SESSION, SESSION, STRING),
+    MEMBER(struct usher_queue_options, reason, REASON, REASON, STRING),
     MEMBER(struct usher_queue_options, actor, ACTOR, ACTOR, STRING),
 };
 GIVE(queue, options)
@@ -102,6 +103,7 @@ static const struct usher__member queue_row[] = {
     MEMBER(struct usher_queue_row, time_ms, TIME, TIME, NUMBER),
     MEMBER(struct usher_queue_row, visit_token, VISIT_TOKEN, VISIT_TOKEN, TOKEN),
     MEMBER(struct usher_queue_row, actor, ACTOR, ACTOR, STRING),
+    MEMBER(struct usher_queue_row, reason, REASON, REASON, STRING),
 };
 
 static const struct usher__member queue_statistics[] = {

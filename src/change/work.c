@@ -650,6 +650,46 @@ void usher__settings_tell(struct usher__work *w, unsigned verb,
         memcpy((char *)w->reply + told->offset, &settings[i], sizeof settings[i]);
 }
 
+/* ---- the reason of a mode ------------------------------------------------------------- */
+
+static const struct usher_text reason_id = { "?mode", 5 };
+
+enum usher_status usher__reason_load(struct usher__work *w, uint8_t kind, uint8_t state,
+                                     const struct usher_text *given, bool changed,
+                                     struct usher__reason *reason)
+{
+    struct usher_record *r = &reason->r;
+    enum usher_status status = USHER_MISSING;
+
+    if (w->scope.ref != NULL)
+        status = w->ops->find(w->txn, &w->scope, kind, &reason_id, r);
+    if (status == USHER_MISSING) {
+        memset(r, 0, sizeof *r);
+        r->kind = kind;
+        r->state = state;
+        r->id = reason_id;
+        r->slots = USHER__LIST_READY;
+    } else if (status != USHER_OK) {
+        return status;
+    }
+    reason->changes =
+        given->data != NULL ? !usher__text_equal(given, &r->data) : changed && r->data.size != 0;
+    if (reason->changes)
+        r->data = *given;
+    return USHER_OK;
+}
+
+void usher__reason_save(struct usher__change *c, const struct usher__reason *reason)
+{
+    struct usher_record r = reason->r;
+
+    r.order = c->scope->version;
+    if (reason->changes && r.data.size != 0)
+        usher__change_save(c, &r);
+    else if (reason->changes)
+        usher__change_erase(c, &r);
+}
+
 /* ---- outages ------------------------------------------------------------------------ */
 
 /* Add to *@n the number of records of @kind whose deadline is in the gap, up to @most.  The walk

@@ -602,6 +602,21 @@ bool usher__settings_given(const struct usher__work *w, unsigned verb, int64_t t
 void usher__settings_tell(struct usher__work *w, unsigned verb,
                           const int64_t settings[USHER_SETTINGS]);
 
+/* The reason of the mode of a scope: a record with the text as its data, which is empty if there is
+ * none. */
+struct usher__reason {
+    struct usher_record r;
+    bool changes;
+};
+
+/* Load the reason into a record of @kind and @state, as it is after the command: @given (data NULL:
+ * not given) replaces it, and without one a change of the mode (@changed) deletes it. */
+enum usher_status usher__reason_load(struct usher__work *w, uint8_t kind, uint8_t state,
+                                     const struct usher_text *given, bool changed,
+                                     struct usher__reason *reason);
+/* Add the change of @reason to @c. */
+void usher__reason_save(struct usher__change *c, const struct usher__reason *reason);
+
 /* ---- log.c ---- */
 
 /* Buffers (usher__buffer()) for usher__change_data(), and for notices of the log: one for each

@@ -99,8 +99,8 @@ static const struct {
     { "number", "stats", ~MISSING,
       ": {TOTAL} numbers: {IDLE_UP} idle+up ({RESTING_NUMBERS} resting, {CAPPED_NUMBERS} capped), "
       "{IDLE_DOWN} idle+down, {BUSY_UP} busy+up, {BUSY_DOWN} busy+down; today {CALLS_TODAY} calls, "
-      "{REFUSED_TODAY} refused; longest hold {LONGEST_HOLD/s} s[SCOPE_MODE=open?|; {SCOPE_MODE}]" },
-    { "number", "set", ~MISSING, ": {=ORDER}" },
+      "{REFUSED_TODAY} refused; longest hold {LONGEST_HOLD/s} s[SCOPE_MODE=open?|; {SCOPE_MODE}]<: {REASON}>" },
+    { "number", "set", ~MISSING, ": {=ORDER}<: {REASON}>" },
     { "number", "free sweep list stats set", ALWAYS, "" },
     { "number", "hangup", ALWAYS,
       ": {@NUMBER} is {STATE}[stale?<[, owner {OWNER}]>]"
@@ -132,13 +132,13 @@ static const struct {
     { "queue", "accept reject", STALE, ": the token is of another offer of {@USER}" },
     { "queue", "alive", STALE,
       ": the token is of another [@AGENT?login of {@AGENT}|visit of {@USER}]" },
-    { "queue", "set", ~MISSING, ": {=TTL}" },
+    { "queue", "set", ~MISSING, ": {=TTL}<: {REASON}>" },
     { "queue", "stats", ~MISSING,
       ": {WAITING} wait (longest {LONGEST_WAIT/s} s), {OFFERED} offered, {SEATED} seated, "
       "{USERS_AWAY} away; agents: {AGENTS_IDLE} idle, {AGENTS_OFFERED} offered, {AGENTS_BUSY} busy, "
       "{AGENTS_WRAPUP} wrapup, {AGENTS_PAUSED} paused; today {SEATED_TODAY} seated, "
       "{ABANDONED_TODAY} abandoned, {TIMEOUT_TODAY} timed out"
-      "[SERVICE_LEVEL?, service level {!SERVICE_LEVEL%} %][SCOPE_MODE=open?|; {SCOPE_MODE}]" },
+      "[SERVICE_LEVEL?, service level {!SERVICE_LEVEL%} %][SCOPE_MODE=open?|; {SCOPE_MODE}]<: {REASON}>" },
     { "queue", "login logout pause ready free", ALWAYS, AGENT "{rooms}" LOGIN },
     { "queue", "room", ALWAYS, AGENT LOGIN ROOMS },
     { "queue", "alive", ALWAYS, "[@AGENT?" AGENT LOGIN "|: {@USER}" PLACE "]" ROOMS },

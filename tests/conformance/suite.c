@@ -1291,6 +1291,25 @@ TEST(closed_pool_gives_no_number_to_a_new_call)
     assert_string_equal(f->r.of.number.number, "n2");
 }
 
+TEST(reason_of_a_closed_pool_is_in_its_figures)
+{
+    struct fixture *f = *state;
+
+    ok(f, "set desk mode=closed reason=no-lines");
+    ok(f, "stats desk");
+    assert_int_equal(f->r.of.number.n_rows, 1);
+    assert_memory_equal(f->r.of.number.rows[0].owner.data, "no-lines", 8);
+    same(f, "set desk reason=no-lines");
+    assert_int_equal(f->r.of.number.n_rows, 1);
+    ok(f, "set desk mode=open");
+    assert_int_equal(f->r.of.number.n_rows, 0);
+    ok(f, "set desk reason=x");
+    ok(f, "drop desk");
+    missing(f, "stats desk");
+    ok(f, "set desk rest=0");
+    assert_int_equal(f->r.of.number.n_rows, 0);
+}
+
 TEST(a_hold_ends_however_often_it_is_renewed)
 {
     struct fixture *f = *state;

@@ -216,6 +216,25 @@ TEST(deadlines_go_on_in_a_stopped_queue)
         { "set mode=open strict=1", "ok" }, { "apply c", "ok offer ann" });
 }
 
+TEST(reason_of_a_mode_is_kept_until_the_mode_changes)
+{
+    struct fixture *f = *state;
+
+    STORY(f, { "set ttl=0 mode=closed reason=lunch", "ok lunch" });
+    assert_int_equal(f->r.of.queue.n_rows, 1);
+    STORY(f, { "set mode=closed reason=lunch", "same lunch" },
+        { "set mode=closed", "same lunch" }, { "stats", "ok lunch" },
+        { "set offer=5", "ok lunch" }, { "set reason=storm", "ok storm" },
+        { "set mode=stopped", "ok" });
+    assert_int_equal(f->r.of.queue.n_rows, 0);
+    STORY(f, { "stats", "ok" }, { "set reason=storm req=r", "ok storm" },
+        { "login ann", "ok idle" }, { "set mode=open reason=back req=s", "ok back" },
+        { "set mode=open reason=back req=s", "ok back" });
+    assert_true(f->r.repeated);
+    STORY(f, { "set mode=closed reason=x", "ok x" }, { "drop", "ok" }, { "stats", "missing" },
+        { "set ttl=0", "ok" });
+}
+
 TEST(mode_is_in_the_figures_of_a_queue)
 {
     struct fixture *f = *state;

@@ -488,6 +488,8 @@ static void give_settings(struct gen *g, struct gen_command *q)
         if (rng_chance(r, 15))
             q->c.given |= USHER_GIVEN_MODE;
     } while ((q->c.given & SETTINGS) == 0);
+    if (rng_chance(r, 10))
+        a->reason = any(g, &g->nodes);
     give_others(g, &q->c);
     a->order = 1 + (int64_t)rng_below(r, 3);
     a->lease_ms = lease(g);
@@ -516,7 +518,10 @@ static void spoil(struct gen *g, struct gen_command *q)
     struct usher_number_args *a = &q->c.arg.number;
     struct usher_text wrong = gen_bad(r);
 
-    switch (rng_below(r, 19)) {
+    switch (rng_below(r, 20)) {
+    case 19:
+        a->reason = rng_chance(r, 50) ? wrong : any(g, &g->nodes);
+        break;
     case 18:
         a->actor = rng_chance(r, 50) ? wrong : any(g, &g->nodes);
         break;

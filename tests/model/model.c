@@ -30,7 +30,8 @@ static bool in(const struct usher_operation *c, uint64_t bit, int64_t value, int
     return (c->given & bit) == 0 || (value >= min && value <= max);
 }
 
-/* Letters for arguments: n number, o owner, g group, s sticky, a after, d node, w actor. */
+/* Letters for arguments: n number, o owner, g group, s sticky, a after, d node, w actor, m reason.
+ */
 static bool texts_only(const struct usher_number_args *a, const char *which)
 {
     return (a->number.data == NULL || strchr(which, 'n') != NULL) &&
@@ -39,7 +40,8 @@ static bool texts_only(const struct usher_number_args *a, const char *which)
            (a->sticky.data == NULL || strchr(which, 's') != NULL) &&
            (a->after.data == NULL || strchr(which, 'a') != NULL) &&
            (a->node.data == NULL || strchr(which, 'd') != NULL) &&
-           (a->actor.data == NULL || strchr(which, 'w') != NULL);
+           (a->actor.data == NULL || strchr(which, 'w') != NULL) &&
+           (a->reason.data == NULL || strchr(which, 'm') != NULL);
 }
 
 static bool name_or_none(const struct usher_text *t)
@@ -98,7 +100,7 @@ static bool arguments_right(const struct usher_operation *c)
         return false;
     if (!name_or_none(&c->request) || !name_or_none(&a->number) || !name_or_none(&a->owner) ||
         !name_or_none(&a->sticky) || !name_or_none(&a->after) || !name_or_none(&a->node) ||
-        !name_or_none(&a->actor))
+        !name_or_none(&a->actor) || !name_or_none(&a->reason))
         return false;
     if (!in(c, USHER_GIVEN_NOW, c->now_ms, 0, USHER_TIME_MAX) ||
         !in(c, USHER_GIVEN_LEASE, a->lease_ms, 0, USHER_SPAN_MAX) ||
@@ -178,7 +180,7 @@ static bool arguments_right(const struct usher_operation *c)
         may = USHER_GIVEN_SINCE | USHER_GIVEN_MAX;
         break;
     case USHER_NUMBER_SET:
-        texts = "w";
+        texts = "wm";
         may = settings;
         break;
     case USHER_NUMBER_SWEEP:
@@ -401,7 +403,7 @@ static void given_put(struct packed *to, const struct usher_operation *c)
         { USHER_GIVEN_MODE, "mode", a->mode },
     };
 
-    put_given(to, c->given, all, sizeof all / sizeof *all, &a->actor);
+    put_given(to, c->given, all, sizeof all / sizeof *all, &a->reason, &a->actor);
 }
 
 static void said_put(struct packed *to, const char *name, struct usher_text value)
@@ -466,12 +468,12 @@ static void changed_of(struct work *w, enum usher_verb verb, enum usher_number_s
         given_put(&data, w->c);
         notice.data = (struct usher_text){ (const char *)data.at, data.n };
     } else if (verb == USHER_NUMBER_DROP && w->c->arg.number.actor.data != NULL) {
-        put_given(&data, 0, NULL, 0, &w->c->arg.number.actor);
+        put_given(&data, 0, NULL, 0, NULL, &w->c->arg.number.actor);
         notice.data = (struct usher_text){ (const char *)data.at, data.n };
     } else if (verb == USHER_NUMBER_OUTAGE) {
         const struct said gap[] = { { 1, "from", w->p->out_from }, { 1, "to", w->p->out_to } };
 
-        put_given(&data, 1, gap, 2, NULL);
+        put_given(&data, 1, gap, 2, NULL, NULL);
         notice.data = (struct usher_text){ (const char *)data.at, data.n };
     }
     if (n != NULL) {
@@ -810,6 +812,8 @@ static void remember_request(struct work *w)
     q->asked = gen_asked(w->c);
     q->at = w->moment;
     q->answer = *w->r;
+    if (w->c->verb == USHER_NUMBER_SET)
+        q->reason = p->reason;
     for (int k = 0; k < 2; k++)
         if (p->n_requests > 1 && ((int64_t)p->n_requests > p->set.requests ||
                                   p->requests[0].at + REQUEST_AGE <= w->moment))
@@ -836,6 +840,21 @@ static enum usher_status tell(struct work *w, enum usher_status status,
 static const char *kept(const struct model_text *t)
 {
     return memcpy(grown(NULL, t->size, 1), t->data, t->size);
+}
+
+/* The reason of the mode is a row. */
+static void tell_reason(struct work *w, const struct model_text *reason)
+{
+    struct usher_number_result *r = &w->r->of.number;
+    struct usher_number_result_row *row;
+
+    if (reason->size == 0)
+        return;
+    w->r->block = grown(w->r->block, r->n_rows, sizeof *row);
+    r->rows = w->r->block;
+    row = (struct usher_number_result_row *)w->r->block + r->n_rows++;
+    memset(row, 0, sizeof *row);
+    row->owner = (struct usher_text){ kept(reason), reason->size };
 }
 
 /* It is another hold: its owner and its deadline, and not its token. */
@@ -1516,8 +1535,9 @@ static enum usher_status verb_set(struct work *w)
     struct usher_number_result_settings *s = &w->p->set, before = *s;
     const struct usher_number_args *a = w->a;
     uint64_t given = w->c->given & ~(uint64_t)(USHER_GIVEN_NOW | USHER_GIVEN_IF_VERSION);
+    const struct model_text reason = w->p->reason;
 
-    if (given == 0 && !w->p->exists)
+    if (given == 0 && a->reason.data == NULL && !w->p->exists)
         return USHER_MISSING;
     if (given & USHER_GIVEN_ORDER)
         s->order = a->order;
@@ -1550,9 +1570,14 @@ static enum usher_status verb_set(struct work *w)
     if (given & USHER_GIVEN_MODE)
         s->mode = a->mode;
     w->r->of.number.of.settings = *s;
-    if (given == 0)
+    if (a->reason.data != NULL)
+        w->p->reason = text_of(a->reason.data, a->reason.size);
+    else if (s->mode != before.mode)
+        w->p->reason = text_of(NULL, 0);
+    tell_reason(w, &w->p->reason);
+    if (given == 0 && a->reason.data == NULL)
         return USHER_OK; /* a read */
-    if (w->p->exists && memcmp(s, &before, sizeof before) == 0)
+    if (w->p->exists && memcmp(s, &before, sizeof before) == 0 && same_text(&w->p->reason, &reason))
         return USHER_SAME;
     w->p->exists = true;
     if (s->lease_max_ms != before.lease_max_ms) {
@@ -1664,6 +1689,7 @@ static enum usher_status verb_stats(struct work *w)
     if (!p->exists)
         return USHER_MISSING;
     s->mode = p->set.mode;
+    tell_reason(w, &p->reason);
     for (size_t i = 0; i < p->n_numbers; i++) {
         const struct model_number *n = &p->numbers[i];
 
@@ -1696,7 +1722,8 @@ static void settings_default(struct model_pool *p)
 
 static size_t records_of(const struct model_pool *p)
 {
-    size_t n = p->n_numbers + p->n_stickies + p->n_past + p->n_requests + p->log.n;
+    size_t n =
+        p->n_numbers + p->n_stickies + p->n_past + p->n_requests + p->log.n + (p->reason.size != 0);
 
     for (size_t i = 0; i < p->n_numbers; i++) {
         const struct model_number *a = &p->numbers[i];
@@ -1735,6 +1762,7 @@ static enum usher_status verb_drop(struct work *w)
         memset(&p->log, 0, sizeof p->log);
         p->n_numbers = p->n_past = p->n_stickies = p->n_requests = 0;
         p->calls = p->calls_day = p->refused = p->refused_day = 0;
+        p->reason = text_of(NULL, 0);
         p->begun = p->ended = 0;
         p->limited = 0;
         p->limited_at = 0;
@@ -1861,6 +1889,12 @@ static void execute(struct work *w)
             }
             *r = q->answer;
             r->repeated = true;
+            if (w->c->verb == USHER_NUMBER_SET) {
+                r->block = NULL;
+                r->of.number.rows = NULL;
+                r->of.number.n_rows = 0;
+                tell_reason(w, &q->reason);
+            }
             return;
         }
     if (w->c->verb == USHER_NUMBER_DROP) {

@@ -63,6 +63,7 @@ struct model_request {
     uint64_t asked; /* gen_asked() */
     int64_t at;
     struct usher_result answer; /* without rows */
+    struct model_text reason;   /* that was its row */
 };
 
 struct model_pool {
@@ -74,6 +75,7 @@ struct model_pool {
     uint64_t version;
     int64_t clock;
     struct usher_number_result_settings set;
+    struct model_text reason;     /* of the mode; size 0: none */
     struct model_number *numbers; /* any order */
     size_t n_numbers;
     struct model_sticky *stickies; /* oldest first */

@@ -97,10 +97,14 @@ void put_said(struct packed *p, const char *name, int64_t value)
 }
 
 void put_given(struct packed *p, uint64_t given, const struct said *all, size_t n,
-               const struct usher_text *actor)
+               const struct usher_text *reason, const struct usher_text *actor)
 {
-    static const struct usher_text word = { "actor", 5 };
-    size_t n_given = actor != NULL && actor->data != NULL;
+    const struct usher_text words[] = { { "reason", 6 }, { "actor", 5 } };
+    const struct usher_text *texts[] = { reason, actor };
+    size_t n_given = 0;
+
+    for (int i = 0; i < 2; i++)
+        n_given += texts[i] != NULL && texts[i]->data != NULL;
 
     for (size_t i = 0; i < n; i++)
         n_given += (given & all[i].bit) != 0;
@@ -108,10 +112,11 @@ void put_given(struct packed *p, uint64_t given, const struct said *all, size_t 
     for (size_t i = 0; i < n; i++)
         if ((given & all[i].bit) != 0)
             put_said(p, all[i].word, all[i].value);
-    if (actor == NULL || actor->data == NULL)
-        return;
-    put_text(p, &word);
-    put_text(p, actor);
+    for (int i = 0; i < 2; i++)
+        if (texts[i] != NULL && texts[i]->data != NULL) {
+            put_text(p, &words[i]);
+            put_text(p, texts[i]);
+        }
 }
 
 void model_log_keep(struct model_log *log, int64_t most, const struct usher_notice *n)

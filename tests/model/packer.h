@@ -27,9 +27,9 @@ struct said {
     const char *word;
     int64_t value;
 };
-/* @actor may be NULL, or give none. */
+/* @reason and @actor may be NULL, or give none. */
 void put_given(struct packed *p, uint64_t given, const struct said *all, size_t n,
-               const struct usher_text *actor);
+               const struct usher_text *reason, const struct usher_text *actor);
 
 /* What a scope keeps of its last changes.  Begin with zeros. */
 struct model_log {

@@ -195,8 +195,10 @@ static void give_settings(struct queue_gen *g, struct usher_operation *c)
     struct rng *r = &g->rng;
     struct usher_queue_args *a = &c->arg.queue;
 
+    if (rng_chance(r, 10))
+        a->reason = gen_any(r, &g->agents);
     if (rng_chance(r, 15))
-        return; /* only reads */
+        return; /* only reads, or has a reason alone */
     for (uint64_t n = 1 + rng_below(r, 4); n > 0; n--)
         c->given |= bits[rng_below(r, sizeof bits / sizeof *bits)];
     a->ttl_ms = rng_chance(r, 30) ? 0 : span(g);
@@ -229,7 +231,7 @@ static void spoil(struct queue_gen *g, struct usher_operation *c)
     struct usher_queue_args *a = &c->arg.queue;
     struct usher_text wrong = gen_bad(r);
 
-    switch (rng_below(r, 18)) {
+    switch (rng_below(r, 19)) {
     case 0:
         c->scope = rng_chance(r, 30) ? text("{x") : wrong;
         break;
@@ -283,6 +285,9 @@ static void spoil(struct queue_gen *g, struct usher_operation *c)
         break;
     case 15:
         a->session = rng_chance(r, 50) ? wrong : gen_any(r, &g->requests);
+        break;
+    case 17:
+        a->reason = rng_chance(r, 50) ? wrong : gen_any(r, &g->agents);
         break;
     case 16:
         a->actor = rng_chance(r, 50) ? wrong : gen_any(r, &g->agents);

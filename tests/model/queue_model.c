@@ -43,7 +43,7 @@ static bool name_or_none(const struct usher_text *t)
 }
 
 /* Letters for arguments: a agent, u user, r room, l lane, s lanes, f after, e session,
- * w actor. */
+ * w actor, m reason. */
 static bool texts_only(const struct usher_queue_args *a, const char *which)
 {
     return (a->agent.data == NULL || strchr(which, 'a') != NULL) &&
@@ -53,7 +53,8 @@ static bool texts_only(const struct usher_queue_args *a, const char *which)
            (a->lanes.data == NULL || strchr(which, 's') != NULL) &&
            (a->after.data == NULL || strchr(which, 'f') != NULL) &&
            (a->session.data == NULL || strchr(which, 'e') != NULL) &&
-           (a->actor.data == NULL || strchr(which, 'w') != NULL);
+           (a->actor.data == NULL || strchr(which, 'w') != NULL) &&
+           (a->reason.data == NULL || strchr(which, 'm') != NULL);
 }
 
 static bool ranges_right(const struct usher_operation *c)
@@ -102,7 +103,7 @@ static const char *takes(enum usher_verb verb, uint64_t *ret_may)
                    USHER_GIVEN_QUEUE_HISTORY | USHER_GIVEN_QUEUE_ZONE | USHER_GIVEN_QUEUE_SERVICE |
                    USHER_GIVEN_QUEUE_REQUESTS | USHER_GIVEN_QUEUE_ARCHIVE | USHER_GIVEN_QUEUE_LOG |
                    USHER_GIVEN_QUEUE_ASK_AGAIN | USHER_GIVEN_QUEUE_STRICT | USHER_GIVEN_QUEUE_MODE;
-        return "w";
+        return "wm";
     case USHER_QUEUE_LOGIN:
         *ret_may = USHER_GIVEN_QUEUE_CAPACITY | USHER_GIVEN_QUEUE_LEVEL;
         return "aAse";
@@ -179,7 +180,7 @@ static bool arguments_right(const struct usher_operation *c)
         return false;
     if (!name_or_none(&c->request) || !name_or_none(&a->agent) || !name_or_none(&a->user) ||
         !name_or_none(&a->room) || !name_or_none(&a->after) || !name_or_none(&a->session) ||
-        !name_or_none(&a->actor) || !ranges_right(c))
+        !name_or_none(&a->actor) || !name_or_none(&a->reason) || !ranges_right(c))
         return false;
     if (a->lane.data != NULL && !is_group(a->lane.data, a->lane.size))
         return false;
@@ -557,7 +558,7 @@ static void given_put(struct packed *to, const struct usher_operation *c)
         { USHER_GIVEN_QUEUE_MODE, "mode", a->mode },
     };
 
-    put_given(to, c->given, all, sizeof all / sizeof *all, &a->actor);
+    put_given(to, c->given, all, sizeof all / sizeof *all, &a->reason, &a->actor);
 }
 
 static enum usher_queue_agent_state state_of(const agent *a)
@@ -693,11 +694,11 @@ static void notify(struct work *w, enum usher_verb verb, unsigned from, unsigned
         given_put(&data, w->c);
     } else if (verb == USHER_QUEUE_DROP || subject != NULL) {
         if (actor != NULL)
-            put_given(&data, 0, NULL, 0, actor);
+            put_given(&data, 0, NULL, 0, NULL, actor);
     } else if (verb == USHER_QUEUE_OUTAGE) {
         const struct said all[] = { { 1, "from", w->q->gap_from }, { 2, "to", w->q->gap_to } };
 
-        put_given(&data, 3, all, 2, NULL);
+        put_given(&data, 3, all, 2, NULL, NULL);
     }
     notice.data = (struct usher_text){ (const char *)data.at, data.n };
     model_log_keep(&w->q->log, w->q->set.log, &notice);
@@ -1287,6 +1288,13 @@ static struct usher_queue_result_row *row_add(struct work *w, const struct model
     if (lane_id != NULL)
         row->lane = (struct usher_text){ kept(lane_id), lane_id->size };
     return row;
+}
+
+/* The reason of the mode is a row. */
+static void tell_reason(struct work *w)
+{
+    if (w->q->reason.size != 0)
+        (void)row_add(w, &w->q->reason, NULL, NULL);
 }
 
 static struct usher_queue_result_row *user_row(struct work *w, const user *u,
@@ -2313,8 +2321,9 @@ static enum usher_status verb_set(struct work *w)
     int64_t wanted;
     uint64_t given =
         w->c->given & ~((uint64_t)USHER_GIVEN_NOW | (uint64_t)USHER_GIVEN_QUEUE_IF_VERSION);
+    const struct model_text reason = w->q->reason;
 
-    if (given == 0 && !w->q->exists)
+    if (given == 0 && a->reason.data == NULL && !w->q->exists)
         return USHER_MISSING;
     if (given & USHER_GIVEN_QUEUE_TTL)
         s->ttl_ms = a->ttl_ms;
@@ -2353,9 +2362,14 @@ static enum usher_status verb_set(struct work *w)
     if (given & USHER_GIVEN_QUEUE_MODE)
         s->mode = a->mode;
     w->r->of.queue.of.settings = *s;
-    if (given == 0)
+    if (a->reason.data != NULL)
+        w->q->reason = text_of(a->reason.data, a->reason.size);
+    else if (s->mode != before.mode)
+        w->q->reason = text_of(NULL, 0);
+    tell_reason(w);
+    if (given == 0 && a->reason.data == NULL)
         return USHER_OK;
-    if (w->q->exists && memcmp(s, &before, sizeof before) == 0)
+    if (w->q->exists && memcmp(s, &before, sizeof before) == 0 && same_text(&w->q->reason, &reason))
         return USHER_SAME;
     w->q->exists = true;
     wanted = s->mode;
@@ -2513,6 +2527,7 @@ static enum usher_status verb_stats(struct work *w)
     if (!q->exists)
         return USHER_MISSING;
     s->mode = q->set.mode;
+    tell_reason(w);
     for (size_t i = 0; i < q->n_users; i++) {
         const user *u = &q->users[i];
 
@@ -2724,7 +2739,7 @@ static void settings_default(queue *q)
 static size_t records_of(const queue *q)
 {
     size_t n = q->n_agents + q->n_users + q->n_absent + q->n_lanes + q->n_visits + q->n_requests +
-               q->log.n + q->n_refusals + q->n_waste;
+               q->log.n + q->n_refusals + q->n_waste + (q->reason.size != 0);
 
     for (size_t i = 0; i < q->n_agents; i++)
         n += 2 * count_lanes(&q->agents[i]);

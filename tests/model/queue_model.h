@@ -130,6 +130,7 @@ struct queue_model_queue {
     uint64_t version;
     int64_t clock;
     struct usher_queue_result_settings set;
+    struct model_text reason; /* of the mode; size 0: none */
     struct model_log log;
     struct queue_model_agent *agents; /* any order */
     size_t n_agents;

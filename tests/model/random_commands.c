@@ -348,11 +348,11 @@ static const struct {
     const char *word, *begin;
     unsigned n;
 } names_of[] = {
-    { "number", "n", 8 },  { "owner", "o", 5 }, { "group", "g", 3 }, { "sticky", "p", 4 },
-    { "agent", "a", 3 },   { "user", "u", 6 },  { "lane", "g", 3 },  { "member", "m", 6 },
-    { "role", "r", 3 },    { "share", "s", 5 }, { "field", "f", 5 }, { "worker", "w", 3 },
-    { "room", "r", 5 },    { "node", "k", 2 },  { "after", "n", 9 }, { "serial", "x", 2 },
-    { "session", "s", 2 }, { "actor", "o", 3 },
+    { "number", "n", 8 },  { "owner", "o", 5 }, { "group", "g", 3 },  { "sticky", "p", 4 },
+    { "agent", "a", 3 },   { "user", "u", 6 },  { "lane", "g", 3 },   { "member", "m", 6 },
+    { "role", "r", 3 },    { "share", "s", 5 }, { "field", "f", 5 },  { "worker", "w", 3 },
+    { "room", "r", 5 },    { "node", "k", 2 },  { "after", "n", 9 },  { "serial", "x", 2 },
+    { "session", "s", 2 }, { "actor", "o", 3 }, { "reason", "e", 2 },
 };
 
 static const char long_text[USHER_VALUE_MAX + 2] = { 'x' };

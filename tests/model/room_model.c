@@ -876,7 +876,7 @@ static void outage(struct work *w)
     {
         const struct said all[] = { { 1, "from", r->gap_from }, { 2, "to", r->gap_to } };
 
-        put_given(&data, 3, all, 2, NULL);
+        put_given(&data, 3, all, 2, NULL, NULL);
     }
     n.data = (struct usher_text){ (const char *)data.at, data.n };
     changed(w, n);
@@ -1183,7 +1183,7 @@ static void do_open(struct work *w)
         struct packed data = { NULL, 0, 0 };
         struct usher_notice n = notice_of(w, USHER_ROOM_OPEN, from, (unsigned)r->state);
 
-        put_given(&data, 511, all, ROOM_MODEL_SETTINGS, NULL);
+        put_given(&data, 511, all, ROOM_MODEL_SETTINGS, NULL, NULL);
         n.data = (struct usher_text){ (const char *)data.at, data.n };
         finish(w, n, NULL);
         free(data.at);

@@ -348,6 +348,30 @@ function S.given()
     return t[1] and mpack(t) or nil
 end
 
+-- Load the reason of the mode, a record of @kind and @state, and apply to it what is given: see
+-- usher__reason_load().  The answer has it as a row, in the column @at.  Return it, and whether it changes.
+function S.reason(kind, state, given, anew, at)
+    local r = S.exists and S.find(kind, '?mode')
+    if not r then
+        r = S.fresh(kind, '?mode')
+        r.state, r.slots = state, 1
+    end
+    local changes = given and given ~= r.data or not given and anew and r.data ~= ''
+    if changes then r.data = given or '' end
+    if r.data ~= '' then
+        local row = K.NOTICE_ROW
+        row[at] = r.data
+        S.rows = {row}
+    end
+    return r, changes
+end
+
+-- Add the change of the reason @r to the next change.
+function S.reason_save(r)
+    r.order = S.version + 1
+    if r.data ~= '' then S.save(r) else S.erase(r) end
+end
+
 -- Commit the change with a version of its own, and make its notice: see usher__change_commit().
 function S.commit(verb, from, to, r, data)
     local notice

@@ -264,8 +264,11 @@ function S.make_steps()
         for i, arg in ipairs(K.SETTING_ARGS) do
             if S.a[arg] then set[i], given = S.a[arg], true end
         end
+        local mode = K.SET_SCOPE_MODE + 1
+        local reason, changes = S.reason(K.KIND_REASON, 0, S.a[K.ARG_REASON], set[mode] ~= S.set[mode], 3)
+        given = given or S.a[K.ARG_REASON]
         S.extra = {}
-        local same = S.exists
+        local same = S.exists and not changes
         for i = 1, K.SETTINGS do
             S.extra[i] = set[i]
             same = same and set[i] == S.set[i]
@@ -276,6 +279,7 @@ function S.make_steps()
             S.status = K.SAME
         else
             S.pset = set
+            if changes then S.reason_save(reason) end
             settings_reach(S.set, set)
             local due = S.pdue or S.due
             local follows = due >= 0 and due <= S.now

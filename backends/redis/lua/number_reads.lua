@@ -114,6 +114,7 @@ function S.make_reads()
             S.count[K.COUNT_CALLS_DAY + 1] >= today and S.count[K.COUNT_CALLS + 1] or 0,
             S.count[K.COUNT_REFUSED_DAY + 1] >= today and S.count[K.COUNT_REFUSED + 1] or 0, longest, aside,
             S.set[K.SET_SCOPE_MODE + 1]}
+        S.reason(K.KIND_REASON, 0, nil, false, 3)
     end
 end
 

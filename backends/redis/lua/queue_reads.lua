@@ -133,6 +133,7 @@ function S.make_reads()
         x[18] = f[F_SEATED] > 0 and floor(f[F_WAIT] / f[F_SEATED]) or -1
         x[19] = f[F_FINISHED] > 0 and floor(f[F_TALK] / f[F_FINISHED]) or -1
         x[20], x[21], x[22] = f[F_DROPPED], S.cnt(K.COUNT_VISITS), S.set[K.SET_SCOPE_MODE + 1]
+        S.reason(K.KIND_REFUSAL, K.R_REASON, nil, false, 1)
     end
 
     -- Return a visit as a row.

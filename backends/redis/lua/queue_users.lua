@@ -258,11 +258,12 @@ function S.make_steps()
         S.tell_user(K.OK)
     end
 
-    function S.settings_write(set)
+    function S.settings_write(set, reason)
         if set[K.SET_STRATEGY + 1] ~= S.set[K.SET_STRATEGY + 1] and S.cnt(K.COUNT_OLD) % 2 == 0 then
             S.add(K.COUNT_OLD, K.OLD_RANKS)
         end
         S.limits_change(set)
+        if reason then S.reason_save(reason) end
         S.pset = set
         S.commit(S.verb, 0, 0, nil, S.given())
     end
@@ -287,8 +288,12 @@ function S.make_steps()
         for i, arg in ipairs(K.SETTING_ARGS) do
             if S.a[arg] then set[i], given = S.a[arg], true end
         end
+        local mode = K.SET_SCOPE_MODE + 1
+        local anew = set[mode] ~= S.set[mode]
+        local reason, changes = S.reason(K.KIND_REFUSAL, K.R_REASON, S.a[K.ARG_REASON], anew, 1)
+        given = given or S.a[K.ARG_REASON]
         S.extra = {}
-        local same = S.exists
+        local same = S.exists and not changes
         for i = 1, K.SETTINGS do
             S.extra[i] = set[i]
             same = same and set[i] == S.set[i]
@@ -298,9 +303,13 @@ function S.make_steps()
         elseif same then
             S.status = K.SAME
         else
-            if not S.automatic(S.set) and S.automatic(set) and S.wait_no_more(set) then return S.defer() end
+            if not S.automatic(S.set) and S.automatic(set) then
+                S.rows = nil
+                if S.wait_no_more(set) then return S.defer() end
+                reason, changes = S.reason(K.KIND_REFUSAL, K.R_REASON, S.a[K.ARG_REASON], anew, 1)
+            end
             S.status = K.OK
-            S.settings_write(set)
+            S.settings_write(set, changes and reason)
             S.reach() -- later commands continue with the rest
         end
     end

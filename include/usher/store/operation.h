@@ -82,6 +82,8 @@ struct usher_number_args {
     /* extend leases that end in an outage (no command for half this time) by it; 0: never */
     int64_t outage_ms;
     int64_t mode; /* closed or stopped: no new calls; those that hold a number keep it */
+    /* the reason of the mode, for people; another mode without one has none */
+    struct usher_text reason;
     struct usher_text actor; /* the person or program that gives the command, for its notices */
 };
 /* end */
@@ -168,6 +170,8 @@ struct usher_queue_args {
     int64_t strict; /* 1: commands about an agent, a user or a room need the token */
     /* closed: no new users, those that wait are served; stopped: none is served, either */
     int64_t mode;
+    /* the reason of the mode, for people; another mode without one has none */
+    struct usher_text reason;
     struct usher_text actor; /* the person or program that gives the command, for its notices */
 };
 /* end */

@@ -50,13 +50,16 @@ static const char *record_fault(const struct usher_scope *scope, const struct us
     if (r->kind != KIND_DAY &&
         (usher__is_newer(scope, r->order) || usher__is_newer(scope, r->token)))
         return "is newer than its scope";
-    if (r->kind < KIND_NUMBER || r->kind > KIND_DAY)
+    if (r->kind < KIND_NUMBER || r->kind > KIND_REASON)
         return "has an unknown kind";
     if (range != NULL)
         return range;
     if (r->kind == KIND_CHANGE)
         return usher__log_fault(&usher__number_steps.log, scope, r);
-    if (r->kind != USHER_KIND_REQUEST && r->data.size != 0 &&
+    if (r->kind == KIND_REASON &&
+        (r->slots != USHER__LIST_READY || r->data.size == 0 || r->data.size > USHER_NAME_MAX))
+        return "is no reason of a mode";
+    if (r->kind != USHER_KIND_REQUEST && r->kind != KIND_REASON && r->data.size != 0 &&
         (r->kind != KIND_NUMBER || !busy(r->state) || r->data.size > USHER_NAME_MAX))
         return "has data without a meaning";
     if (r->kind == KIND_NODE && (r->slots != 1u << USHER__NUMBER_HELD || r->owner.size == 0 ||
@@ -115,6 +118,8 @@ static void tally(struct usher__tally *t, const struct usher_record *r)
         break;
     case KIND_PAST:
         t->counts[COUNT_PAST]++;
+        break;
+    case KIND_REASON:
         break;
     default:
         t->counts[COUNT_REQUESTS]++;
@@ -184,7 +189,7 @@ const struct usher__steps usher__number_steps = {
     .state_word = state_word,
     .sought_at = offsetof(struct usher_operation, arg.number.number),
     .sought_kind = KIND_NUMBER,
-    .drops = "1323304050627080",
+    .drops = "132330405062708090",
     .drop_verb = USHER_NUMBER_DROP,
     .defer = usher__number_defer,
     .first = "1:",

@@ -397,12 +397,22 @@ enum usher_status usher__number_set(work *w)
 {
     int64_t new[USHER_SETTINGS], old[USHER_SETTINGS];
     bool given = usher__settings_given(w, USHER_NUMBER_SET, new), follows, more;
+    const struct usher_text *said = &w->command->arg.number.reason;
+    struct usher__reason reason;
     change c;
     uint64_t n;
-    enum usher_status status;
+    enum usher_status status = usher__reason_load(
+        w, KIND_REASON, 0, said,
+        new[USHER__SET_SCOPE_MODE] != w->scope.settings[USHER__SET_SCOPE_MODE], &reason);
 
+    if (status == USHER_OK)
+        status = usher__number_tell_reason(w, &reason);
+    if (status != USHER_OK)
+        return status;
+    given |= said->data != NULL;
     usher__settings_tell(w, USHER_NUMBER_SET, new);
-    if (!given || (w->scope.ref != NULL && memcmp(new, w->scope.settings, sizeof new) == 0)) {
+    if (!given || (w->scope.ref != NULL && !reason.changes &&
+                   memcmp(new, w->scope.settings, sizeof new) == 0)) {
         w->reply->status = given ? USHER_SAME : w->scope.ref != NULL ? USHER_OK : USHER_MISSING;
         return USHER_OK;
     }
@@ -410,6 +420,7 @@ enum usher_status usher__number_set(work *w)
     usher__change_begin(w, &c);
     memcpy(old, w->scope.settings, sizeof old);
     memcpy(c.scope->settings, new, sizeof new);
+    usher__reason_save(&c, &reason);
     settings_reach(w, old);
     follows = w->scope.due_ms <= w->now;
     status = follows ? USHER_OK : usher__request_keep(w, &c);

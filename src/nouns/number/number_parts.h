@@ -340,6 +340,9 @@ enum usher_status usher__number_set(work *w);
 
 /* ---- number_reads.c ---- */
 
+/* Add the reason of the mode, if there is one, to the answer. */
+enum usher_status usher__number_tell_reason(work *w, const struct usher__reason *reason);
+
 enum usher_status usher__number_run(work *w);
 
 #endif

@@ -159,12 +159,21 @@ static enum usher_status count_ended(work *w, int64_t *counts, int64_t *ret_olde
     return status == USHER_MISSING ? USHER_OK : status;
 }
 
+enum usher_status usher__number_tell_reason(work *w, const struct usher__reason *reason)
+{
+    struct usher_number_result_row row = { .owner = reason->r.data };
+
+    return row.owner.size != 0 ? usher_result_add_row(w->reply, USHER_NUMBER, &row) : USHER_OK;
+}
+
 static enum usher_status stats(work *w)
 {
     struct usher_number_result_statistics *s = &w->reply->of.number.of.stats;
     int64_t counts[USHER_COUNTS];
     int64_t today = usher__day(w->now, w->scope.settings[USHER__SET_ZONE]);
     int64_t oldest = -1;
+    const struct usher_text none = { NULL, 0 };
+    struct usher__reason reason;
     bool more = false;
     enum usher_status status;
 
@@ -194,7 +203,8 @@ static enum usher_status stats(work *w)
         s->longest_hold_ms = age(w, oldest);
     w->reply->of.number.more = more || !is_judged(w);
     w->reply->status = USHER_OK;
-    return USHER_OK;
+    status = usher__reason_load(w, KIND_REASON, 0, &none, false, &reason);
+    return status == USHER_OK ? usher__number_tell_reason(w, &reason) : status;
 }
 
 /* ---- all together ----------------------------------------------------------------- */

@@ -20,7 +20,9 @@ static enum usher_status defer(work *w)
     return usher__defer(w);
 }
 
-static enum usher_status settings_write(work *w, const int64_t new[USHER_SETTINGS])
+/* @reason: that of the mode, or NULL: it is not changed. */
+static enum usher_status settings_write(work *w, const int64_t new[USHER_SETTINGS],
+                                        const struct usher__reason *reason)
 {
     struct usher__change c;
     enum usher_status status;
@@ -30,6 +32,8 @@ static enum usher_status settings_write(work *w, const int64_t new[USHER_SETTING
         c.scope->counts[COUNT_OLD] |= OLD_RANKS;
     usher__queue_limits_change(w, &c, new);
     memcpy(c.scope->settings, new, USHER_SETTINGS * sizeof *new);
+    if (reason != NULL)
+        usher__reason_save(&c, reason);
     status = usher__change_data_settings(w, &c);
     return status == USHER_OK ? usher__change_commit(w, &c, USHER_QUEUE_SET, 0, 0, NULL) : status;
 }
@@ -58,7 +62,7 @@ static enum usher_status wait_no_more(struct run *run, const int64_t new[USHER_S
     others[SET_TRIGGER] = w->scope.settings[SET_TRIGGER];
     others[SET_SCOPE_MODE] = w->scope.settings[SET_SCOPE_MODE];
     if (memcmp(others, w->scope.settings, sizeof others) != 0)
-        status = settings_write(w, others);
+        status = settings_write(w, others, NULL);
     if (status == USHER_OK)
         status = reach(w);
     *ret_left = w->scope.counts[COUNT_OLD] != 0;
@@ -69,18 +73,31 @@ static enum usher_status wait_no_more(struct run *run, const int64_t new[USHER_S
     return status;
 }
 
+/* Load the reason of the mode as it is after the command, which sets @new. */
+static enum usher_status reason_load(work *w, const int64_t new[USHER_SETTINGS],
+                                     struct usher__reason *reason)
+{
+    return usher__reason_load(w, KIND_REFUSAL, R_REASON, &args(w)->reason,
+                              new[SET_SCOPE_MODE] != w->scope.settings[SET_SCOPE_MODE], reason);
+}
+
 static enum usher_status set(struct run *run)
 {
     work *w = run->w;
     int64_t new[USHER_SETTINGS];
     bool given = usher__settings_given(w, USHER_QUEUE_SET, new);
+    struct usher__reason reason;
     bool left = false;
-    enum usher_status status = USHER_OK;
+    enum usher_status status = reason_load(w, new, &reason);
 
+    if (status != USHER_OK)
+        return status;
+    given |= args(w)->reason.data != NULL;
     usher__settings_tell(w, USHER_QUEUE_SET, new);
-    if (!given || (w->scope.ref != NULL && memcmp(new, w->scope.settings, sizeof new) == 0)) {
+    if (!given || (w->scope.ref != NULL && !reason.changes &&
+                   memcmp(new, w->scope.settings, sizeof new) == 0)) {
         w->reply->status = given ? USHER_SAME : w->scope.ref != NULL ? USHER_OK : USHER_MISSING;
-        return USHER_OK;
+        return usher__queue_tell_reason(w, &reason);
     }
     if (!automatic(w->scope.settings) && automatic(new))
         status = wait_no_more(run, new, &left);
@@ -91,7 +108,11 @@ static enum usher_status set(struct run *run)
         return defer(w);
     }
     w->reply->status = USHER_OK;
-    status = settings_write(w, new);
+    status = reason_load(w, new, &reason); /* again: a match may have moved its text */
+    if (status == USHER_OK)
+        status = usher__queue_tell_reason(w, &reason);
+    if (status == USHER_OK)
+        status = settings_write(w, new, &reason);
     if (status != USHER_OK)
         return status;
     status = reach(w); /* the next commands do the rest */
@@ -377,6 +398,7 @@ static const struct usher__constant constants[] = {
     { "R_FORGOTTEN", R_FORGOTTEN },
     { "R_SEARCH", R_SEARCH },
     { "R_LIMITS", R_LIMITS },
+    { "R_REASON", R_REASON },
     { "PATIENCE_LEFT", USHER_QUEUE_PATIENCE_LEFT },
     { "DRAW_STEPS", USHER__DRAW_STEPS },
     { "RANKED_MAX", RANKED_MAX },

@@ -38,6 +38,7 @@
  *           queue_refuse.c.
  *           State LIMITS, id "?": slot 1: not all deadlines follow the new ttl and maxwait.
  *           See queue_limits.c.
+ *           State REASON, id "?mode": slot 0, data = the reason of the mode.
  *
  * A queue transaction (struct queue_change) is one write with one or more versions: a change by the
  * command, and the matches that follow from it at once.  It has the agent and the lanes concerned
@@ -75,7 +76,7 @@ enum {
 enum { OLD_RANKS = 1, OLD_LIMITS = 2 };
 
 /* States of a refusal. */
-enum { R_REFUSED, R_FORGOTTEN, R_SEARCH, R_LIMITS };
+enum { R_REFUSED, R_FORGOTTEN, R_SEARCH, R_LIMITS, R_REASON };
 
 #define FIGURES (F_LAST + 1)
 #define FIGURE_BYTES 7
@@ -506,6 +507,8 @@ enum usher_status usher__queue_move(struct run *run);
 
 /* ---- queue_reads.c ---- */
 
+/* Add the reason of the mode, if there is one, to the answer. */
+enum usher_status usher__queue_tell_reason(work *w, const struct usher__reason *reason);
 enum usher_status usher__queue_list(work *w);
 enum usher_status usher__queue_agents(work *w);
 enum usher_status usher__queue_stats(work *w);

@@ -201,6 +201,13 @@ static enum usher_status servers_count(work *w, const struct usher_text *lane, i
     return USHER_OK;
 }
 
+enum usher_status usher__queue_tell_reason(work *w, const struct usher__reason *reason)
+{
+    struct usher_queue_result_row row = { .user = reason->r.data };
+
+    return row.user.size != 0 ? usher_result_add_row(w->reply, USHER_QUEUE, &row) : USHER_OK;
+}
+
 enum usher_status usher__queue_stats(work *w)
 {
     const struct usher_queue_args *g = args(w);
@@ -209,6 +216,7 @@ enum usher_status usher__queue_stats(work *w)
     int64_t of_lane[USHER_QUEUE_AGENT_PAUSED + 1] = { 0 };
     int64_t f[FIGURES] = { 0 }, day = usher__day(w->now, w->scope.settings[SET_ZONE]) + DAY_SHIFT;
     struct usher_text id = { NULL, 0 };
+    struct usher__reason reason;
     enum usher_status status = USHER_OK;
 
     if (w->scope.ref == NULL) {
@@ -267,7 +275,12 @@ enum usher_status usher__queue_stats(work *w)
     s->talk_ms = f[F_FINISHED] > 0 ? f[F_TALK] / f[F_FINISHED] : -1;
     s->dropped_today = f[F_DROPPED];
     w->reply->status = USHER_OK;
-    return longest_waits(w, g->lane.data != NULL ? &g->lane : NULL, s);
+    id = (struct usher_text){ NULL, 0 };
+    status = usher__reason_load(w, KIND_REFUSAL, R_REASON, &id, false, &reason);
+    if (status == USHER_OK)
+        status = usher__queue_tell_reason(w, &reason);
+    return status == USHER_OK ? longest_waits(w, g->lane.data != NULL ? &g->lane : NULL, s)
+                              : status;
 }
 
 /* Write @r, a visit, as a row.  Return false if it cannot be read. */

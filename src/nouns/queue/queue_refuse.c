@@ -234,8 +234,12 @@ const char *usher__queue_refusal_fault(const struct usher_record *r)
     bool pends = r->until_ms != 0;
     unsigned slots = pends ? USHER__LIST_DUE : USHER__LIST_READY;
 
-    if (r->state > R_LIMITS)
+    if (r->state > R_REASON)
         return "has an unknown state";
+    if (r->state == R_REASON)
+        return r->slots != USHER__LIST_READY || r->data.size == 0 || r->data.size > USHER_NAME_MAX
+                   ? "is no reason of a mode"
+                   : NULL;
     if (r->state != R_REFUSED)
         return r->slots != USHER__LIST_DUE || !pends ? "is not in the list of deadlines" : NULL;
     if (r->group.size == 0 || r->owner.size == 0 || r->data.size == 0)

@@ -1654,7 +1654,7 @@ mutant 'calls: one that is posted waits' src/api/calls.c 's/^    if (command.tag
 mutant 'queue: the longest wait counts from the arrival' src/nouns/queue/queue_reads.c \
     's/waited = lasted(r.n\[U_APPLIED\], w->now);/waited = since;/' $memory 'the_longest_wait*'
 mutant 'queue: a search for the longest wait ends at the first user' src/nouns/queue/queue_reads.c \
-    's/since > s->longest_wait_ms && passed++ < PASS_MAX/false/' $memory 'an_arrival_that*'
+    's/since > s->longest_wait_ms \&\& \*passed < PASS_MAX/false/' $memory 'an_arrival_that*'
 mutant 'redis: an arrival that is later than the wait is not seen' backends/redis/lua/queue_reads.lua \
     's/math.min(since, S.lasted(r.U_APPLIED, S.now))/S.lasted(r.U_APPLIED, S.now)/' $redis 'an_arrival_that*'
 mutant 'redis: agents of a lane are counted without an end' backends/redis/lua/queue_reads.lua \

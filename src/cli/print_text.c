@@ -151,6 +151,10 @@ static const struct {
       ": {COUNT} moved" MORE "<; {USER} {OUTCOME}, waited {WAITED/s} s[, with {AGENT}"
       "[MATCHED? {!TALKED/s} s]]>" },
     { "queue", "list", ~MISSING, ": {#row}" USERS "[; more after {AFTER}]" },
+    { "queue", "lanes", ~MISSING,
+      ": {#} lane[s]<; {LANE}: {WAITING} wait (longest {LONGEST_WAIT/s} s), {SEATED} seated, "
+      "today {SEATED_TODAY} seated, {ABANDONED_TODAY} abandoned, {TIMEOUT_TODAY} timed out>"
+      "[; more after {AFTER}]" },
     { "queue", "agents", ~MISSING,
       ": {#row}<; {AGENT} {AGENT_STATE}, {USED_ROOMS} of {CAPACITY} rooms, served {SERVED}, lanes "
       "{LANES}>[; more after {AFTER}]" },

@@ -21,6 +21,9 @@ $ queue agents desk
 agent  lanes  capacity  used  served  token  state  logged_in  since
 bob    de,en         2     1       1      2  busy   30 s ago   30 s ago
 eve    *             1                    3  idle   30 s ago   30 s ago
+$ queue lanes desk
+lane  seated  seated_today  service_level
+en         1             1          10000
 $ queue list desk
 ok: 0 rows
 $ queue list desk state=seated

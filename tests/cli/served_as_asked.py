@@ -56,6 +56,7 @@ COMMANDS = [
     ("queue list q{n}", "lane=a max={n}"),
     ("queue agents q{n}", ""),
     ("queue stats q{n}", "lane=a"),
+    ("queue lanes q{n}", "max={n}"),
     ("queue history q{n}", "max={n}"),
     ("room open r{n}", "capacity={n} ttl=60s log=5"),
     ("room close r{n}", ""),

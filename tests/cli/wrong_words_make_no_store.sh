@@ -32,7 +32,7 @@ set -- *.db*
 # Who only looks makes none, either, and hears that there is none: in the same words wherever it
 # is asked.
 for words in 'number show p 1' 'number list p' 'number stats p' 'number digest p' 'queue where q u' \
-    'queue room q a' 'queue list q' 'queue agents q' 'queue stats q' 'queue history q' 'room get r' \
+    'queue room q a' 'queue list q' 'queue agents q' 'queue stats q' 'queue lanes q' 'queue history q' 'room get r' \
     'room snapshot r' 'room changes r since=0' 'room digest r' 'room list' 'serial list' \
     'serial check s' 'serial show s' 'serial parse s 1' 'id show i' check 'watch room/r --once'; do
     for store in none.db 'none.db?sync=off' 'none.db?create=0' ''; do

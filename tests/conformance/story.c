@@ -103,6 +103,9 @@ static void say(const struct usher_operation *c, const struct usher_result *r, c
         if (c->verb == USHER_QUEUE_AGENTS)
             add(to, size, "%.*s:%s", (int)row->agent.size, row->agent.data,
                 usher_queue_agent_state_word((enum usher_queue_agent_state)row->state));
+        else if (c->verb == USHER_QUEUE_LANES)
+            add(to, size, "%.*s:%" PRId64 ",%" PRId64 ",%" PRId64, (int)row->lane.size,
+                row->lane.data, row->priority, row->until_ms, row->capacity);
         else if (c->verb == USHER_QUEUE_HISTORY || c->verb == USHER_QUEUE_DRAIN)
             add(to, size, ":%s", usher_queue_outcome_word((enum usher_queue_outcome)row->state));
         else if (c->verb == USHER_QUEUE_MATCH || c->verb == USHER_QUEUE_PULL ||

@@ -595,6 +595,43 @@ TEST(figures_of_a_lane_count_a_thousand_agents)
     assert_false(q->more);
 }
 
+/* waiting, longest_wait, seated_today */
+TEST(lanes_are_listed_with_their_figures)
+{
+    struct fixture *f = *state;
+    const struct usher_queue_result *q = &f->r.of.queue;
+
+    STORY(f,
+        { "lanes", "missing" }, { "set ttl=0 service=5000", "ok" }, { "lanes", "ok" },
+        { "login ann lanes=b", "ok idle" }, { "login bob", "ok idle" }, { "pause bob", "ok paused" },
+        { "apply u lane=b", "ok room ann" }, { "apply v lane=c", "ok queue 0" }, { "+10000", 0 },
+        { "apply w lane=a", "ok queue 0" }, { "apply x lane=b", "ok queue 0" }, { "+2000", 0 },
+        { "leave x", "ok x" }, { "lanes", "ok a:1,2000,0 b:0,0,1 c:1,12000,0" });
+    assert_int_equal(q->rows[1].matched_ms, 1);  /* seated */
+    assert_int_equal(q->rows[1].no, 10000);      /* service_level */
+    assert_int_equal(q->rows[0].no, -1);
+    assert_int_equal(q->rows[1].used, 1);        /* abandoned_today */
+    assert_int_equal(q->rows[1].wait_ms, 0);
+    assert_int_equal(q->rows[1].talk_ms, -1);
+    STORY(f,
+        { "lanes max=2", "ok a:1,2000,0 b:0,0,1 …" }, { "lanes after=b", "ok c:1,12000,0" },
+        { "lanes after=bb max=1", "ok c:1,12000,0" }, { "lanes after=c", "ok" },
+        { "finish ann.1", "ok u ann" }, { "+86400000", 0 },
+        { "lanes", "ok a:1,86402000,0 b:0,0,0 c:1,86412000,0" });
+}
+
+/* The arrival of each user is earlier than its wait, so each is passed over. */
+TEST(a_page_of_lanes_ends_after_a_thousand_users)
+{
+    struct fixture *f = *state;
+
+    STORY(f, { "set ttl=0", "ok" }, { "login eve", "ok idle" }, { "pause eve", "ok paused" });
+    for (int lane = 'a'; lane <= 'c'; lane++)
+        for (int i = 1; i <= 500; i++)
+            command(f, "apply u%c%d lane=%c since=%" PRId64, lane, i, lane, f->now - i);
+    STORY(f, { "lanes", "ok a:500,0,0 b:500,0,0 …" }, { "lanes after=b", "ok c:500,0,0" });
+}
+
 TEST(the_order_of_lanes_says_nothing)
 {
     STORY(*state,

@@ -242,6 +242,7 @@ static bool only_looks(enum usher_verb verb)
     case USHER_QUEUE_LIST:
     case USHER_QUEUE_AGENTS:
     case USHER_QUEUE_STATS:
+    case USHER_QUEUE_LANES:
     case USHER_QUEUE_HISTORY:
     case USHER_ROOM_GET:
     case USHER_ROOM_SHOW:

@@ -115,6 +115,7 @@ static enum usher_status give(struct usher_engine *e, const struct told *t, uint
     case USHER_QUEUE_HISTORY: return usher_queue_history(e, scope, opt, reply);
     case USHER_QUEUE_DRAIN: return usher_queue_drain(e, scope, opt, reply);
     case USHER_QUEUE_STATS: return usher_queue_stats(e, scope, opt, reply);
+    case USHER_QUEUE_LANES: return usher_queue_lanes(e, scope, opt, reply);
     case USHER_QUEUE_MOVE: return usher_queue_move(e, scope, string_of(t, USHER_FIELD_USER), opt, answer);
     case USHER_QUEUE_FREE: return usher_queue_free(e, scope, string_of(t, USHER_FIELD_AGENT), opt, answer);
     case USHER_QUEUE_CHANGES: return usher_queue_changes(e, scope, opt, reply);
@@ -184,6 +185,7 @@ static bool is_reply(uint32_t verb)
            verb == USHER_QUEUE_HISTORY ||
            verb == USHER_QUEUE_DRAIN ||
            verb == USHER_QUEUE_STATS ||
+           verb == USHER_QUEUE_LANES ||
            verb == USHER_QUEUE_CHANGES ||
            verb == USHER_ROOM_OPEN ||
            verb == USHER_ROOM_GET ||

@@ -312,9 +312,9 @@ static enum usher_verb any_verb(struct queue_gen *g)
         { USHER_QUEUE_MATCH, 3 },   { USHER_QUEUE_SWEEP, 2 },   { USHER_QUEUE_LIST, 3 },
         { USHER_QUEUE_AGENTS, 2 },  { USHER_QUEUE_STATS, 2 },   { USHER_QUEUE_MOVE, 2 },
         { USHER_QUEUE_HISTORY, 2 }, { USHER_QUEUE_FREE, 1 },    { USHER_QUEUE_DRAIN, 2 },
-        { USHER_QUEUE_DROP, 1 },    { USHER_QUEUE_CHANGES, 3 },
+        { USHER_QUEUE_DROP, 1 },    { USHER_QUEUE_CHANGES, 3 }, { USHER_QUEUE_LANES, 2 },
     };
-    uint64_t k = rng_below(&g->rng, 106);
+    uint64_t k = rng_below(&g->rng, 108);
 
     if (rng_chance(&g->rng, g->set))
         return USHER_QUEUE_SET;
@@ -478,6 +478,11 @@ static void arguments(struct queue_gen *g, struct queue_gen_command *q)
             a->after = agent;
         give_page(g, c);
         break;
+    case USHER_QUEUE_LANES:
+        if (rng_chance(r, 30))
+            a->after = gen_any(r, &g->lanes);
+        give_page(g, c);
+        break;
     case USHER_QUEUE_STATS:
         if (rng_chance(r, g->lane))
             a->lane = gen_any(r, &g->lanes);
@@ -573,7 +578,8 @@ bool queue_gen_last_look(const struct queue_gen *g, unsigned queue, unsigned i,
                          struct usher_operation *ret)
 {
     static const enum usher_verb verbs[] = { USHER_QUEUE_STATS, USHER_QUEUE_HISTORY,
-                                             USHER_QUEUE_LIST, USHER_QUEUE_AGENTS };
+                                             USHER_QUEUE_LIST, USHER_QUEUE_AGENTS,
+                                             USHER_QUEUE_LANES };
 
     if (i == sizeof verbs / sizeof *verbs)
         return false;

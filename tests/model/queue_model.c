@@ -150,6 +150,7 @@ static const char *takes(enum usher_verb verb, uint64_t *ret_may)
         *ret_may = USHER_GIVEN_QUEUE_MAX | USHER_GIVEN_QUEUE_STATE;
         return "lf";
     case USHER_QUEUE_AGENTS:
+    case USHER_QUEUE_LANES:
         *ret_may = USHER_GIVEN_QUEUE_MAX;
         return "f";
     case USHER_QUEUE_STATS:
@@ -524,7 +525,8 @@ struct work {
 static bool looks(enum usher_verb verb)
 {
     return verb == USHER_QUEUE_WHERE || verb == USHER_QUEUE_ROOM || verb == USHER_QUEUE_LIST ||
-           verb == USHER_QUEUE_AGENTS || verb == USHER_QUEUE_STATS || verb == USHER_QUEUE_HISTORY;
+           verb == USHER_QUEUE_AGENTS || verb == USHER_QUEUE_STATS || verb == USHER_QUEUE_HISTORY ||
+           verb == USHER_QUEUE_LANES;
 }
 
 /* When what is done now happens. */
@@ -2517,17 +2519,13 @@ static enum usher_status verb_agents(struct work *w)
     }
 }
 
-static enum usher_status verb_stats(struct work *w)
+/* The figures of the lane @of, or of all. */
+static void figures(const struct work *w, const struct usher_text *of,
+                    struct usher_queue_result_statistics *s)
 {
     const queue *q = w->q;
-    struct usher_queue_result_statistics *s = &w->r->of.queue.of.stats;
-    const struct usher_text *of = &w->a->lane;
     int64_t within = 0, wait = 0, talk = 0;
 
-    if (!q->exists)
-        return USHER_MISSING;
-    s->mode = q->set.mode;
-    tell_reason(w);
     for (size_t i = 0; i < q->n_users; i++) {
         const user *u = &q->users[i];
 
@@ -2576,7 +2574,57 @@ static enum usher_status verb_stats(struct work *w)
     s->wait_ms = s->seated_today > 0 ? wait / s->seated_today : -1;
     s->talk_ms = s->finished_today > 0 ? talk / s->finished_today : -1;
     s->visits = (int64_t)q->n_visits;
+}
+
+static enum usher_status verb_stats(struct work *w)
+{
+    if (!w->q->exists)
+        return USHER_MISSING;
+    figures(w, &w->a->lane, &w->r->of.queue.of.stats);
+    w->r->of.queue.of.stats.mode = w->q->set.mode;
+    tell_reason(w);
     return USHER_OK;
+}
+
+static enum usher_status verb_lanes(struct work *w)
+{
+    struct usher_queue_result *r = &w->r->of.queue;
+    struct model_text after = text_of(w->a->after.data, w->a->after.size);
+
+    if (!w->q->exists)
+        return USHER_MISSING;
+    for (;;) {
+        const lane *next = NULL;
+        struct usher_queue_result_statistics s = { 0 };
+        struct usher_queue_result_row *row;
+
+        for (size_t i = 0; i < w->q->n_lanes; i++)
+            if (text_compare(&w->q->lanes[i].id, &after) > 0 &&
+                (next == NULL || text_compare(&w->q->lanes[i].id, &next->id) < 0))
+                next = &w->q->lanes[i];
+        if (next == NULL)
+            return USHER_OK;
+        if (r->n_rows == page(w)) {
+            r->more = true;
+            put_name(r->agent, &r->agent_size, &after);
+            return USHER_OK;
+        }
+        row = row_add(w, NULL, NULL, &next->id);
+        figures(w, &row->lane, &s);
+        row->priority = s.waiting;
+        row->since_ms = s.away;
+        row->applied_ms = s.offered;
+        row->matched_ms = s.seated;
+        row->until_ms = s.longest_wait_ms;
+        row->capacity = s.seated_today;
+        row->used = s.abandoned_today;
+        row->served = s.timeout_today;
+        row->level = s.finished_today;
+        row->no = s.service_level;
+        row->wait_ms = s.wait_ms;
+        row->talk_ms = s.talk_ms;
+        after = next->id;
+    }
 }
 
 static void visit_add(struct work *w, const struct queue_model_visit *v)
@@ -2921,6 +2969,8 @@ static enum usher_status answer(struct work *w)
         return verb_agents(w);
     case USHER_QUEUE_STATS:
         return verb_stats(w);
+    case USHER_QUEUE_LANES:
+        return verb_lanes(w);
     case USHER_QUEUE_HISTORY:
         return verb_history(w);
     case USHER_QUEUE_DRAIN:

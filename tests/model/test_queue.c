@@ -314,9 +314,10 @@ static void command_make(struct usher_operation *c)
     } else {
         static const enum usher_verb reads[] = { USHER_QUEUE_WHERE, USHER_QUEUE_ROOM,
                                                  USHER_QUEUE_LIST,  USHER_QUEUE_AGENTS,
-                                                 USHER_QUEUE_STATS, USHER_QUEUE_HISTORY };
+                                                 USHER_QUEUE_STATS, USHER_QUEUE_HISTORY,
+                                                 USHER_QUEUE_LANES };
 
-        c->verb = reads[below(6)];
+        c->verb = reads[below(7)];
         c->request.data = NULL;
         c->request.size = 0;
         if (c->verb == USHER_QUEUE_WHERE)

@@ -268,6 +268,7 @@ static void queue_symbols(struct alphabet *w)
     }
     (void)symbol(w, USHER_QUEUE_AGENTS);
     (void)symbol(w, USHER_QUEUE_STATS);
+    (void)symbol(w, USHER_QUEUE_LANES);
     symbol(w, USHER_QUEUE_STATS)->c.arg.queue.lane = text(lanes[0]);
     (void)symbol(w, USHER_QUEUE_HISTORY);
     (void)symbol(w, USHER_QUEUE_SET);
@@ -478,7 +479,8 @@ static void key(unsigned i, const void *model, char to[EXHAUSTIVE_KEY])
 static bool is_read(enum usher_verb verb)
 {
     return verb == USHER_QUEUE_WHERE || verb == USHER_QUEUE_ROOM || verb == USHER_QUEUE_LIST ||
-           verb == USHER_QUEUE_AGENTS || verb == USHER_QUEUE_STATS || verb == USHER_QUEUE_HISTORY;
+           verb == USHER_QUEUE_AGENTS || verb == USHER_QUEUE_STATS || verb == USHER_QUEUE_HISTORY ||
+           verb == USHER_QUEUE_LANES;
 }
 
 static bool is_heartbeat(const struct exhaustive_step *s)

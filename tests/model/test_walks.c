@@ -276,6 +276,7 @@ static const struct command commands[] = {
     { "queue stats q", 5 * MANY },        /* a row for each lane */
     { "queue stats q lane=A", 2 * MANY }, /* each agent of the lane */
     { "queue stats q lane=L1", 0 },
+    { "queue lanes q", 10 * MANY }, /* a row for each lane, with a search for its longest wait */
     { "queue history q", PAGE },
     { "queue history q user=gone1", MANY }, /* the visits that are kept */
     { "queue changes q since=999999", 0 },

@@ -31,7 +31,7 @@ end
 function S.hand(out, answer)
     -- The room of a row is its login and its number; it has no field of its own.
     function S.hand_row(t, row, answer)
-        if S.verb ~= K.V_AGENTS and row[6] > 0 then
+        if S.verb ~= K.V_AGENTS and S.verb ~= K.V_LANES and row[6] > 0 then
             t[1], t[2] = 'room', string.format('%s.%.0f.%.0f', answer[2], row[5], row[6])
         end
     end
@@ -116,7 +116,7 @@ end
 -- Return whether @verb only reads.  Such verbs do not move the clock of the queue.
 function S.looks(verb)
     return verb == K.V_WHERE or verb == K.V_ROOM or verb == K.V_LIST or verb == K.V_AGENTS or verb == K.V_STATS
-        or verb == K.V_HISTORY
+        or verb == K.V_HISTORY or verb == K.V_LANES
 end
 
 -- Drop the queue.  Refused if ended visits are not in the history yet, because they would be lost.
@@ -201,11 +201,13 @@ function S.dispatch(verb)
     if verb == K.V_WHERE then return S.where(false) end
     if verb == K.V_ROOM then return S.room(false) end
     if verb == K.V_LEAVE then return S.leave_verb() end
-    if verb == K.V_LIST or verb == K.V_AGENTS or verb == K.V_STATS or verb == K.V_HISTORY or verb == K.V_DRAIN then
+    if verb == K.V_LIST or verb == K.V_AGENTS or verb == K.V_STATS or verb == K.V_HISTORY or verb == K.V_DRAIN
+        or verb == K.V_LANES then
         if not S.cursor then S.make_reads() end
         if verb == K.V_LIST then return S.list() end
         if verb == K.V_AGENTS then return S.agents() end
         if verb == K.V_STATS then return S.stats() end
+        if verb == K.V_LANES then return S.lanes() end
         if verb == K.V_DRAIN then return S.drain() end
         return S.history()
     end

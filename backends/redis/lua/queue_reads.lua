@@ -61,19 +61,19 @@ function S.make_reads()
         end
     end
 
-    -- Return longest_wait and longest_since: see longest_waits() in C.
-    function S.longest_waits(lane)
-        local rank, order, came, longest, passed = nil, nil, 0, 0, 0
+    -- Return longest_wait, longest_since and the number of passed users: see longest_waits() in C.
+    function S.longest_waits(lane, passed)
+        local rank, order, came, longest = nil, nil, 0, 0
         while true do
             local r = S.walk(K.KIND_USER, '0', lane, rank, order)
-            if not r then return longest, came end
+            if not r then return longest, came, passed end
             if S.place_of(r) ~= r.rank then S.damaged() end
             local since = S.lasted(r.U_SINCE, S.now)
             came, longest = math.max(came, since), math.max(longest, math.min(since, S.lasted(r.U_APPLIED, S.now)))
             if since > longest and passed < K.STEP_MAX then
                 rank, order, passed = r.rank, r.order, passed + 1
             else
-                if since > longest then S.more = 1 end
+                if since > longest then passed = K.STEP_MAX + 1 end
                 rank, order = (K.PRIORITY_MAX - r.U_PRIORITY) * 8796093022208 + K.PLACE_MAX, 9007199254740991
             end
         end
@@ -96,30 +96,59 @@ function S.make_reads()
         end
     end
 
+    -- Return the first lane after @after, or nil.
+    function S.lane_next(after)
+        local m = call('ZRANGEBYLEX', INDEX, (after and '(' or '[') .. K.KIND_LANE .. 'n' .. (after or ''),
+            '(' .. K.KIND_LANE .. 'n\255', 'LIMIT', '0', '1')[1]
+        return m and S.find(K.KIND_LANE, sub(m, 3))
+    end
+
+    -- Add the users of @l to @x, and its figures of today to @f.
+    function S.lane_add(l, f, x)
+        local g = S.figures(l.data)
+        x[1], x[2], x[3], x[4] = x[1] + l.L_WAITING, x[2] + l.L_AWAY, x[3] + l.L_OFFERED, x[4] + l.L_SEATED
+        if g[F_DAY] == S.day_of(S.now) + K.DAY_SHIFT then
+            for i = F_SEATED, F_DROPPED do f[i] = f[i] + g[i] end
+        end
+    end
+
+    -- Set the statistics of a day that @f has.
+    function S.today(f, x)
+        x[13], x[14], x[15], x[16] = f[F_SEATED], f[F_ABANDONED], f[F_TIMEOUT], f[F_FINISHED]
+        x[17] = f[F_SEATED] > 0 and floor(f[F_WITHIN] * 10000 / f[F_SEATED]) or -1
+        x[18] = f[F_SEATED] > 0 and floor(f[F_WAIT] / f[F_SEATED]) or -1
+        x[19] = f[F_FINISHED] > 0 and floor(f[F_TALK] / f[F_FINISHED]) or -1
+        x[20] = f[F_DROPPED]
+    end
+
+    function S.lanes()
+        local max, n, l, passed = S.rows_max(), 0, nil, 0
+        if not S.exists then S.status = K.MISSING return end
+        l = S.lane_next(S.a[K.ARG_AFTER])
+        while l do
+            if n == max or passed >= K.STEP_MAX then S.more = 1 return end
+            local x, f = {0, 0, 0, 0}, {0, 0, 0, 0, 0, 0, 0, 0, 0}
+            n, S.agent = n + 1, l.id
+            x[11], x[12], passed = S.longest_waits(l.id, passed)
+            S.lane_add(l, f, x)
+            S.today(f, x)
+            S.rows = S.rows or {}
+            S.rows[n] = {'', '', l.id, '', 0, x[17], 0, x[1], x[2], x[3], x[4], x[11], x[18], x[19], x[13], x[14], x[15], x[16], 0, 0, ''}
+            l = S.lane_next(l.id)
+        end
+        S.agent = ''
+    end
+
     function S.stats()
         S.extra = {}
         for i = 1, 22 do S.extra[i] = 0 end
         if not S.exists then S.status = K.MISSING return end
-        local x, f, day, lane, from = S.extra, {0, 0, 0, 0, 0, 0, 0, 0, 0}, S.day_of(S.now) + K.DAY_SHIFT,
-            S.a[K.ARG_LANE] or nil, '[6n'
-        while true do
-            local l
-            if lane then
-                l = S.find(K.KIND_LANE, lane)
-            else
-                local m = call('ZRANGEBYLEX', INDEX, from, '(' .. K.KIND_LANE .. 'n\255', 'LIMIT', '0', '1')[1]
-                if not m then break end
-                from = '(' .. m
-                l = S.find(K.KIND_LANE, sub(m, 3))
-            end
-            if l then
-                local g = S.figures(l.data)
-                x[1], x[2], x[3], x[4] = x[1] + l.L_WAITING, x[2] + l.L_AWAY, x[3] + l.L_OFFERED, x[4] + l.L_SEATED
-                if g[1] == day then
-                    for i = 2, 9 do f[i] = f[i] + g[i] end
-                end
-            end
-            if lane then break end
+        local x, f, lane, passed = S.extra, {0, 0, 0, 0, 0, 0, 0, 0, 0}, S.a[K.ARG_LANE] or nil, 0
+        local l
+        if lane then l = S.find(K.KIND_LANE, lane) else l = S.lane_next() end
+        while l do
+            S.lane_add(l, f, x)
+            l = not lane and S.lane_next(l.id)
         end
         if lane and S.cnt(K.COUNT_FOR_ALL) < S.cnt(K.AGENT_IDLE) + S.cnt(K.AGENT_OFFERED) + S.cnt(K.AGENT_BUSY) + S.cnt(K.AGENT_WRAPUP) + S.cnt(K.AGENT_PAUSED) then
             S.servers_count(lane, x)
@@ -127,12 +156,10 @@ function S.make_reads()
             for i = 1, 5 do x[5 + i] = S.cnt(i) end
         end
         for i = 6, 10 do x[5] = x[5] + x[i] end
-        x[11], x[12] = S.longest_waits(lane)
-        x[13], x[14], x[15], x[16] = f[F_SEATED], f[F_ABANDONED], f[F_TIMEOUT], f[F_FINISHED]
-        x[17] = f[F_SEATED] > 0 and floor(f[F_WITHIN] * 10000 / f[F_SEATED]) or -1
-        x[18] = f[F_SEATED] > 0 and floor(f[F_WAIT] / f[F_SEATED]) or -1
-        x[19] = f[F_FINISHED] > 0 and floor(f[F_TALK] / f[F_FINISHED]) or -1
-        x[20], x[21], x[22] = f[F_DROPPED], S.cnt(K.COUNT_VISITS), S.set[K.SET_SCOPE_MODE + 1]
+        x[11], x[12], passed = S.longest_waits(lane, 0)
+        if passed > K.STEP_MAX then S.more = 1 end
+        S.today(f, x)
+        x[21], x[22] = S.cnt(K.COUNT_VISITS), S.set[K.SET_SCOPE_MODE + 1]
         S.reason(K.KIND_REFUSAL, K.R_REASON, nil, false, 1)
     end
 

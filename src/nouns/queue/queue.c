@@ -208,6 +208,8 @@ static enum usher_status verb(struct run *run)
         return usher__queue_agents(w);
     case USHER_QUEUE_STATS:
         return usher__queue_stats(w);
+    case USHER_QUEUE_LANES:
+        return usher__queue_lanes(w);
     case USHER_QUEUE_HISTORY:
         return usher__queue_history(w);
     case USHER_QUEUE_DRAIN:

@@ -294,7 +294,8 @@ static inline void figure_set(struct lane *l, int which, int64_t v)
 static inline bool usher__queue_reads(enum usher_verb verb)
 {
     return verb == USHER_QUEUE_WHERE || verb == USHER_QUEUE_ROOM || verb == USHER_QUEUE_LIST ||
-           verb == USHER_QUEUE_AGENTS || verb == USHER_QUEUE_STATS || verb == USHER_QUEUE_HISTORY;
+           verb == USHER_QUEUE_AGENTS || verb == USHER_QUEUE_STATS || verb == USHER_QUEUE_HISTORY ||
+           verb == USHER_QUEUE_LANES;
 }
 
 /* ---- queue_change.c ---- */
@@ -512,6 +513,7 @@ enum usher_status usher__queue_tell_reason(work *w, const struct usher__reason *
 enum usher_status usher__queue_list(work *w);
 enum usher_status usher__queue_agents(work *w);
 enum usher_status usher__queue_stats(work *w);
+enum usher_status usher__queue_lanes(work *w);
 enum usher_status usher__queue_history(work *w);
 enum usher_status usher__queue_drain(work *w);
 

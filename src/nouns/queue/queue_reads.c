@@ -133,13 +133,13 @@ enum usher_status usher__queue_agents(work *w)
  * Set longest_since and longest_wait.  The first user of a priority arrived first in it; the walk
  * finds the next priority after the last place of this one.  No user has waited for longer than
  * since its arrival, so the walk stays in a priority only while a later user may have waited
- * longer, and passes over at most PASS_MAX users.
+ * longer, and passes over at most PASS_MAX users, which *@passed counts.  Then *@passed is
+ * PASS_MAX + 1, and a user may have waited longer.
  */
 static enum usher_status longest_waits(work *w, const struct usher_text *lane,
-                                       struct usher_queue_result_statistics *s)
+                                       struct usher_queue_result_statistics *s, int *passed)
 {
     uint64_t rank = 0, order = 0;
-    int passed = 0;
 
     for (;;) {
         struct usher_record r;
@@ -160,9 +160,12 @@ static enum usher_status longest_waits(work *w, const struct usher_text *lane,
             s->longest_wait_ms = waited;
         rank = r.rank;
         order = r.order;
-        if (since > s->longest_wait_ms && passed++ < PASS_MAX)
+        if (since > s->longest_wait_ms && *passed < PASS_MAX) {
+            ++*passed;
             continue;
-        reply_of(w)->more |= since > s->longest_wait_ms;
+        }
+        if (since > s->longest_wait_ms)
+            *passed = PASS_MAX + 1;
         rank = ((uint64_t)(USHER_QUEUE_PRIORITY_MAX - r.n[U_PRIORITY]) << 43) +
                (uint64_t)USHER_QUEUE_TIME_MAX;
         order = (UINT64_C(1) << 53) - 1;
@@ -208,13 +211,41 @@ enum usher_status usher__queue_tell_reason(work *w, const struct usher__reason *
     return row.user.size != 0 ? usher_result_add_row(w->reply, USHER_QUEUE, &row) : USHER_OK;
 }
 
+/* Set the statistics of a day that @f has. */
+static void today(const int64_t *f, struct usher_queue_result_statistics *s)
+{
+    s->seated_today = f[F_SEATED];
+    s->abandoned_today = f[F_ABANDONED];
+    s->timeout_today = f[F_TIMEOUT];
+    s->finished_today = f[F_FINISHED];
+    s->service_level = f[F_SEATED] > 0 ? f[F_WITHIN] * 10000 / f[F_SEATED] : -1;
+    s->wait_ms = f[F_SEATED] > 0 ? f[F_WAIT] / f[F_SEATED] : -1;
+    s->talk_ms = f[F_FINISHED] > 0 ? f[F_TALK] / f[F_FINISHED] : -1;
+    s->dropped_today = f[F_DROPPED];
+}
+
+/* Add the users of @l, and its figures of today to @f. */
+static void lane_add(const work *w, const struct lane *l, int64_t *f,
+                     struct usher_queue_result_statistics *s)
+{
+    int64_t day = usher__day(w->now, w->scope.settings[SET_ZONE]) + DAY_SHIFT;
+
+    s->waiting += l->r.n[L_WAITING];
+    s->away += l->r.n[L_AWAY];
+    s->offered += l->r.n[L_OFFERED];
+    s->seated += l->r.n[L_SEATED];
+    for (int i = F_SEATED; i <= F_DROPPED && figure(l, F_DAY) == day; i++)
+        f[i] += figure(l, i);
+}
+
 enum usher_status usher__queue_stats(work *w)
 {
     const struct usher_queue_args *g = args(w);
     struct usher_queue_result_statistics *s = &reply_of(w)->of.stats;
     const int64_t *counts = w->scope.counts;
     int64_t of_lane[USHER_QUEUE_AGENT_PAUSED + 1] = { 0 };
-    int64_t f[FIGURES] = { 0 }, day = usher__day(w->now, w->scope.settings[SET_ZONE]) + DAY_SHIFT;
+    int64_t f[FIGURES] = { 0 };
+    int passed = 0;
     struct usher_text id = { NULL, 0 };
     struct usher__reason reason;
     enum usher_status status = USHER_OK;
@@ -241,12 +272,7 @@ enum usher_status usher__queue_stats(work *w)
         status = usher__queue_lane_hold(w, &qc, &id, &l);
         if (status != USHER_OK)
             return status;
-        s->waiting += l->r.n[USHER_QUEUE_USER_WAITING - 1];
-        s->away += l->r.n[USHER_QUEUE_USER_AWAY - 1];
-        s->offered += l->r.n[USHER_QUEUE_USER_OFFERED - 1];
-        s->seated += l->r.n[USHER_QUEUE_USER_SEATED - 1];
-        for (int i = F_SEATED; i <= F_DROPPED && figure(l, F_DAY) == day; i++)
-            f[i] += figure(l, i);
+        lane_add(w, l, f, s);
         if (g->lane.data != NULL)
             break;
     }
@@ -266,21 +292,77 @@ enum usher_status usher__queue_stats(work *w)
     s->wrapup = counts[USHER_QUEUE_AGENT_WRAPUP];
     s->paused = counts[USHER_QUEUE_AGENT_PAUSED];
     s->agents = s->idle + s->ringing + s->busy + s->wrapup + s->paused;
-    s->seated_today = f[F_SEATED];
-    s->abandoned_today = f[F_ABANDONED];
-    s->timeout_today = f[F_TIMEOUT];
-    s->finished_today = f[F_FINISHED];
-    s->service_level = f[F_SEATED] > 0 ? f[F_WITHIN] * 10000 / f[F_SEATED] : -1;
-    s->wait_ms = f[F_SEATED] > 0 ? f[F_WAIT] / f[F_SEATED] : -1;
-    s->talk_ms = f[F_FINISHED] > 0 ? f[F_TALK] / f[F_FINISHED] : -1;
-    s->dropped_today = f[F_DROPPED];
+    today(f, s);
     w->reply->status = USHER_OK;
     id = (struct usher_text){ NULL, 0 };
     status = usher__reason_load(w, KIND_REFUSAL, R_REASON, &id, false, &reason);
     if (status == USHER_OK)
         status = usher__queue_tell_reason(w, &reason);
-    return status == USHER_OK ? longest_waits(w, g->lane.data != NULL ? &g->lane : NULL, s)
-                              : status;
+    if (status == USHER_OK)
+        status = longest_waits(w, g->lane.data != NULL ? &g->lane : NULL, s, &passed);
+    reply_of(w)->more |= passed > PASS_MAX;
+    return status;
+}
+
+enum usher_status usher__queue_lanes(work *w)
+{
+    struct usher_queue_result *q = reply_of(w);
+    struct usher_text after = args(w)->after;
+    size_t max = rows_max(w);
+    int passed = 0;
+
+    if (w->scope.ref == NULL) {
+        w->reply->status = USHER_MISSING;
+        return USHER_OK;
+    }
+    w->reply->status = USHER_OK;
+    for (;;) {
+        struct usher_queue_result_statistics s = { 0 };
+        struct usher_queue_result_row row = { 0 };
+        int64_t f[FIGURES] = { 0 };
+        struct queue_change qc;
+        struct lane *l;
+        struct usher_record r;
+        enum usher_status status = w->ops->next(w->txn, &w->scope, KIND_LANE, &after, &r);
+
+        if (status == USHER_MISSING) {
+            q->agent_size = 0;
+            q->agent[0] = '\0';
+            return USHER_OK;
+        }
+        if (status != USHER_OK)
+            return status;
+        if (q->n_rows == max || passed >= PASS_MAX) {
+            q->more = true; /* after q->agent */
+            return USHER_OK;
+        }
+        after = r.id;
+        usher__queue_answer_names(w, NULL, &r.id);
+        usher__queue_change_init(&qc);
+        status = usher__queue_lane_hold(w, &qc, &after, &l);
+        if (status == USHER_OK)
+            status = longest_waits(w, &after, &s, &passed);
+        if (status != USHER_OK)
+            return status;
+        lane_add(w, l, f, &s);
+        today(f, &s);
+        row.lane = after; /* the other members are those of ROW_VIEW() */
+        row.priority = s.waiting;
+        row.since_ms = s.away;
+        row.applied_ms = s.offered;
+        row.matched_ms = s.seated;
+        row.until_ms = s.longest_wait_ms;
+        row.capacity = s.seated_today;
+        row.used = s.abandoned_today;
+        row.served = s.timeout_today;
+        row.level = s.finished_today;
+        row.no = s.service_level;
+        row.wait_ms = s.wait_ms;
+        row.talk_ms = s.talk_ms;
+        status = usher_result_add_row(w->reply, USHER_QUEUE, &row);
+        if (status != USHER_OK)
+            return status;
+    }
 }
 
 /* Write @r, a visit, as a row.  Return false if it cannot be read. */

@@ -161,7 +161,6 @@ report() {
     printf '| %s | `%s` | `%s%s` | %s | %s s |\n' "$1" "$2" "${4#tests/}" "${filter:+ $filter}" \
         "$verdict" "$(($(date +%s) - began))"
 }
-
 case $wanted in
 --planted) ;;
 --list) printf '| planted | in | caught by |\n| --- | --- | --- |\n' ;;
@@ -1681,7 +1680,7 @@ mutant 'redis: a read of a rule overtakes a command of its batch' backends/redis
 mutant 'redis: a call does not know the times of the calls before it' backends/redis/pipeline.c \
     's/\*ret_ms = before->now_ms;/*ret_ms = 1;/' $redis 'a_long_batch_with*'
 mutant 'redis: an answer of figures that come again is too short' backends/redis/lua/queue.lua \
-    's/S.verb == K.V_STATS and 22 or 1/S.verb == K.V_STATS and 21 or 1/' $redis 'reads_of_a_batch_of_applies*'
+    's/S.verb == K.V_STATS and K.STATS or 1/S.verb == K.V_STATS and 20 or 1/' $redis 'reads_of_a_batch_of_applies*'
 text=tests/unit/test_text
 mutant 'text: readers count beyond 2^53' src/encode/forms.c 's/size > EXACT_MAX ?/size > EXACT_MAX + 1 ?/' \
     $text 'each_type*'
@@ -1786,6 +1785,19 @@ mutant 'reply: a notice has no row under the name of its subject' src/encode/res
 mutant 'encode: a match at the time 0 is none' src/core/verbs.h \
     's/    return field == USHER_FIELD_UNTIL || field == USHER_FIELD_USED;/    return field == USHER_FIELD_UNTIL || field == USHER_FIELD_USED || field == USHER_FIELD_MATCHED;/' \
     tests/cli/an_agent_serves_a_queue.sh
+
+mutant 'queue: the figures of a lane that goes are lost' src/nouns/queue/queue_figures.c \
+    's/    usher__change_save(&qc->c, &sums->r);/    (void)sums;/' $memory 'figures_of_the_life*'
+mutant 'script: a new day loses the figures of the one before' backends/redis/lua/queue_figures.lua \
+    's/            S.day_add(e, S.figures_pack(l))/            local _ = e/' $redis 'figures_of_the_life*'
+mutant 'queue: a user that timed out does not lower the service level' src/nouns/queue/queue_reads.c \
+    's/ + f\[F_TIMEOUT\] -/ -/' $memory 'service_level*'
+mutant 'queue: a user that is lost at once lowers the service level' src/nouns/queue/queue_figures.c \
+    's/figure_add(l, F_ABANDONED_WITHIN, 1)/figure_add(l, F_ABANDONED_WITHIN, 0)/' $memory 'service_level*'
+mutant 'queue: a quarter hour has the figures of those before it' src/nouns/queue/queue_reads.c \
+    's/        last = l->earlier.data + n;/        last = NULL;/' $memory 'quarter_hours*'
+mutant 'script: the end of a quarter hour is not kept' backends/redis/lua/queue_figures.lua \
+    's/            e.data = e.data .. sub(S.figures_pack(l)/            local _ = sub(S.figures_pack(l)/' $redis 'quarter_hours*'
 
 case $wanted in
 --planted) ;;

@@ -70,11 +70,11 @@
     "1000.0, 'unixepoch') AS \"until\", strftime('%Y-%m-%d %H:%M:%f', nullif(r.n0, 0) / "      \
     "1000.0, 'unixepoch') AS \"wrapup\" FROM scope s JOIN record r ON r.list = s.ref * 16 + 5" \
     " WHERE s.noun = 2;"                                                                       \
-    "CREATE VIEW queue_lane AS SELECT s.name AS \"queue\", r.id AS \"lane\", r.ord AS "        \
-    "\"order\", r.token AS \"token\", strftime('%Y-%m-%d %H:%M:%f', nullif(r.until_ms, 0) / "  \
-    "1000.0, 'unixepoch') AS \"until\", r.n0 AS \"waiting\", r.n1 AS \"offered\", r.n2 AS "    \
-    "\"seated\", r.n3 AS \"away\" FROM scope s JOIN record r ON r.list = s.ref * 16 + 6 WHERE" \
-    " s.noun = 2;"                                                                             \
+    "CREATE VIEW queue_lane AS SELECT s.name AS \"queue\", r.id AS \"lane\", CASE r.state "    \
+    "WHEN 0 THEN 'lane' WHEN 1 THEN 'earlier' END AS \"state\", r.ord AS \"order\", r.token "  \
+    "AS \"token\", strftime('%Y-%m-%d %H:%M:%f', nullif(r.until_ms, 0) / 1000.0, 'unixepoch')" \
+    " AS \"until\", r.n0 AS \"waiting\", r.n1 AS \"offered\", r.n2 AS \"seated\", r.n3 AS "    \
+    "\"away\" FROM scope s JOIN record r ON r.list = s.ref * 16 + 6 WHERE s.noun = 2;"         \
     "CREATE VIEW queue_visit AS SELECT s.name AS \"queue\", r.id AS \"version\", CASE r.state" \
     " WHEN 0 THEN 'none' WHEN 1 THEN 'seated' WHEN 2 THEN 'left' WHEN 3 THEN 'lost' WHEN 4 "   \
     "THEN 'timeout' WHEN 5 THEN 'dropped' WHEN 6 THEN 'cut' WHEN 7 THEN 'freed' WHEN 8 THEN "  \

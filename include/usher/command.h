@@ -466,7 +466,8 @@ enum usher_type {
     USHER_TYPE_TIME,
     USHER_TYPE_MIN,
     USHER_TYPE_TOKEN,
-    USHER_TYPE_TEXT, /* this one and those after it are texts */
+    USHER_TYPE_SHARE, /* of 10,000; JSON and metrics have a decimal fraction */
+    USHER_TYPE_TEXT,  /* this one and those after it are texts */
     USHER_TYPE_BYTES,
     USHER_TYPE__WIDE = 0x7fffffff
 };

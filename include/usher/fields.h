@@ -117,7 +117,7 @@
     X(TIMEOUT_TODAY, 101, INT, "timeout_today", "users that waited for maxwait") \
     X(FINISHED_TODAY, 102, INT, "finished_today", "visits that ended") \
     X(DROPPED_TODAY, 103, INT, "dropped_today", "finished visits whose agent was gone, with requeue=drop") \
-    X(SERVICE_LEVEL, 104, INT, "service_level", "users seated within service, of 10,000") \
+    X(SERVICE_LEVEL, 104, SHARE, "service_level", "share of today's users that were seated within service, without those that left within service") \
     X(MEAN_WAIT, 105, MS, "wait", "mean waiting time of users seated today") \
     X(MEAN_TALK, 106, MS, "talk", "mean time with the agent of visits that ended today") \
     X(VISITS, 107, INT, "visits", "ended visits that the queue keeps") \
@@ -221,7 +221,30 @@
     X(VERSIONS, 205, INT, "versions", "1: JSON also has all versions and own fields, the input of the digest") \
     X(SCOPE_MODE, 206, CODE, "mode", "whether calls or users are accepted and served") \
     X(ACTOR, 207, TEXT, "actor", "the person or program that gave the command") \
-    X(REASON, 208, TEXT, "reason", "the reason of the mode, for people")
+    X(REASON, 208, TEXT, "reason", "the reason of the mode, for people") \
+    X(ARRIVED_TODAY, 209, INT, "arrived_today", "users that applied since local midnight") \
+    X(WITHIN_TODAY, 210, INT, "within_today", "users seated within service since local midnight") \
+    X(ABANDONED_WITHIN_TODAY, 211, INT, "abandoned_within_today", "users that left without an agent within service") \
+    X(SERVICE_SEATED, 212, SHARE, "service_seated", "share of the users seated today that were seated within service") \
+    X(ARRIVED_TOTAL, 213, INT, "arrived_total", "users that applied since the queue or lane was created") \
+    X(SEATED_TOTAL, 214, INT, "seated_total", "users seated since then") \
+    X(WITHIN_TOTAL, 215, INT, "within_total", "users seated within service since then") \
+    X(ABANDONED_TOTAL, 216, INT, "abandoned_total", "users that left without an agent since then") \
+    X(ABANDONED_WITHIN_TOTAL, 217, INT, "abandoned_within_total", "users that left without an agent within service since then") \
+    X(TIMEOUT_TOTAL, 218, INT, "timeout_total", "users that waited for maxwait since then") \
+    X(FINISHED_TOTAL, 219, INT, "finished_total", "visits that ended since then") \
+    X(DROPPED_TOTAL, 220, INT, "dropped_total", "finished visits whose agent was gone, with requeue=drop, since then") \
+    X(WAIT_TOTAL, 221, MS, "wait_total", "sum of the waiting times of users seated since then") \
+    X(TALK_TOTAL, 222, MS, "talk_total", "sum of the times with the agent of visits that ended since then") \
+    X(QUARTER, 223, TIME, "start", "start of the quarter hour") \
+    X(ARRIVED, 224, INT, "arrived", "users that applied in it") \
+    X(SEATED_IN, 225, INT, "seated", "users seated in it") \
+    X(WITHIN, 226, INT, "within", "users seated in it within service") \
+    X(ABANDONED, 227, INT, "abandoned", "users that left in it without an agent") \
+    X(TIMEOUT, 228, INT, "timeout", "users that had waited for maxwait in it") \
+    X(WAIT_SUM, 229, MS, "wait", "sum of the waiting times of users seated in it") \
+    X(TALK_SUM, 230, MS, "talk", "sum of the times with the agent of visits that ended in it") \
+    X(UP_TO, 231, MS, "up_to", "bound of the waiting times that are counted")
 /* clang-format on */
 
 enum usher_field {

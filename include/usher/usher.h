@@ -339,6 +339,8 @@ enum usher_verb {
     USHER_QUEUE_DROP,
     USHER_QUEUE_CHANGES,
     USHER_QUEUE_LANES,
+    USHER_QUEUE_INTERVALS,
+    USHER_QUEUE_WAITS,
     USHER_QUEUE_EXPIRE = 0x2c0, /* a deadline has passed */
     USHER_QUEUE_REQUEUE,        /* a user whose agent is gone */
     USHER_QUEUE_OUTAGE, /* no command reached the queue for a while: heartbeats stay valid */

@@ -23,7 +23,7 @@ import gen_fields
 import gen_manual
 
 NONE = -2**63
-INT, BOOL, CODE, MS, TIME, MIN, TOKEN, TEXT, BYTES = range(1, 10)
+INT, BOOL, CODE, MS, TIME, MIN, TOKEN, SHARE, TEXT, BYTES = range(1, 11)
 HEADERS = {"number": "number", "queue": "queue", "room": "room", "serial": "serial", "id": "ids"}
 COMMON = {"REQUEST", "NOW", "WAIT", "MORE"}
 WHOLE = 8  # USHER_VERB_WHOLE: these calls are written by hand
@@ -372,7 +372,7 @@ class Noun:
             lines += member(declared, help_)
         for name in self.lists[which]:
             field = self.fields[name]
-            help_ = field.help
+            help_ = field.help + (", of 10,000" if field.type == SHARE else "")
             if which == "settings":
                 help_ = self.args[name][0].member(self.notes.get(name))
             elif which == "options":

@@ -155,6 +155,10 @@ static const struct {
       ": {#} lane[s]<; {LANE}: {WAITING} wait (longest {LONGEST_WAIT/s} s), {SEATED} seated, "
       "today {SEATED_TODAY} seated, {ABANDONED_TODAY} abandoned, {TIMEOUT_TODAY} timed out>"
       "[; more after {AFTER}]" },
+    { "queue", "intervals", ~MISSING,
+      ": {#} quarter hour[s]<; {QUARTER}: {ARRIVED} arrived, {SEATED_IN} seated, {WITHIN} in time, "
+      "{ABANDONED} abandoned, {TIMEOUT} timed out>" },
+    { "queue", "waits", ~MISSING, "<; [UP_TO?{UP_TO/s} s|more]: {SEATED_TOTAL}>" },
     { "queue", "agents", ~MISSING,
       ": {#row}<; {AGENT} {AGENT_STATE}, {USED_ROOMS} of {CAPACITY} rooms, served {SERVED}, lanes "
       "{LANES}>[; more after {AFTER}]" },

@@ -64,6 +64,14 @@ void usher__table_number(struct table *t, int64_t number)
     add_words(t, text);
 }
 
+static void share(struct table *t, int64_t number)
+{
+    char text[32];
+
+    (void)snprintf(text, sizeof text, "%" PRId64 ".%02" PRId64 " %%", number / 100, number % 100);
+    add_words(t, text);
+}
+
 static void span_text(char *to, size_t size, int64_t ms)
 {
     if (ms < 1000)
@@ -167,6 +175,8 @@ static void cell(struct table *t, enum usher_noun noun, const struct usher_value
         add(t, NULL);
     else if (type == USHER_TYPE_MS)
         usher__table_span(t, v->number);
+    else if (type == USHER_TYPE_SHARE)
+        share(t, v->number);
     else if (type == USHER_TYPE_TIME)
         usher__table_moment(t, v->number, now_ms);
     else
@@ -217,7 +227,8 @@ bool usher__table_answer(FILE *out, const struct usher_operation *command,
 
             usher__table_column(&t, about->word,
                                 about->type == USHER_TYPE_INT || about->type == USHER_TYPE_TOKEN ||
-                                    about->type == USHER_TYPE_MS);
+                                    about->type == USHER_TYPE_MS ||
+                                    about->type == USHER_TYPE_SHARE);
         }
     for (size_t i = 0; i < reply->n_rows; i++)
         row(&t, reply, i, now_ms);

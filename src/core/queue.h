@@ -33,6 +33,12 @@ enum usher__user_guard {
 
 extern const struct usher__machine usher__agent_machine, usher__user_machine;
 
+/* Bounds of the histogram of waits, in seconds. */
+#define USHER__WAIT_BOUNDS 15
+static const int64_t usher__wait_bounds[USHER__WAIT_BOUNDS] = { 5,   10,  15,   20,   30,
+                                                                45,  60,  90,   120,  180,
+                                                                300, 600, 1200, 1800, 3600 };
+
 /* Does a visit that ended with @outcome end in a room? */
 static inline bool usher__queue_had_room(enum usher_queue_outcome outcome)
 {

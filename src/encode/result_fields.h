@@ -45,6 +45,7 @@ USHER__INLINE bool usher__left_out(const struct usher__field *f, enum usher_noun
         return number == 0;
     case USHER_TYPE_INT:
     case USHER_TYPE_MS:
+    case USHER_TYPE_SHARE:
         return number < 0;
     case USHER_TYPE_CODE:
         return number == 0 && (f->code == USHER_FIELD_WHY || f->code == USHER_FIELD_PLACE ||

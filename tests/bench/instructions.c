@@ -81,6 +81,7 @@ static const struct row {
     { "queue-apply", VALUES, NULL, "queue apply q user lane=b", "queue leave q user" },
     { "queue-leave", VALUES, "queue apply q user lane=b", "queue leave q user", NULL },
     { "queue-seat", VALUES, NULL, "queue apply q user lane=a", "queue leave q user" },
+    { "queue-end", VALUES, "queue apply q user lane=a", "queue leave q user", NULL },
     { "room-join", VALUES, NULL, "room join r ann", "room leave r ann" },
     { "room-set", VALUES, "room set r field one", "room set r field two", NULL },
     { "serial-take", VALUES, NULL, "serial take s", NULL },

@@ -22,8 +22,8 @@ agent  lanes  capacity  used  served  token  state  logged_in  since
 bob    de,en         2     1       1      2  busy   30 s ago   30 s ago
 eve    *             1                    3  idle   30 s ago   30 s ago
 $ queue lanes desk
-lane  seated  seated_today  service_level
-en         1             1          10000
+lane  seated  seated_today  service_level  arrived_today  within_today
+en         1             1       100.00 %              1             1
 $ queue list desk
 ok: 0 rows
 $ queue list desk state=seated

@@ -57,6 +57,8 @@ COMMANDS = [
     ("queue agents q{n}", ""),
     ("queue stats q{n}", "lane=a"),
     ("queue lanes q{n}", "max={n}"),
+    ("queue intervals q{n}", "lane=a"),
+    ("queue waits q{n}", ""),
     ("queue history q{n}", "max={n}"),
     ("room open r{n}", "capacity={n} ttl=60s log=5"),
     ("room close r{n}", ""),

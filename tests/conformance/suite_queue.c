@@ -994,7 +994,11 @@ TEST(figures_are_those_of_today)
     assert_int_equal(s.seated_today, 2);
     assert_int_equal(s.abandoned_today, 1);
     assert_int_equal(s.finished_today, 1);
-    assert_int_equal(s.service_level, 5000);
+    assert_int_equal(s.service_level, 3333); /* a, of a, b and d */
+    assert_int_equal(s.service_seated, 5000);
+    assert_int_equal(s.arrived_today, 4);
+    assert_int_equal(s.within_today, 1);
+    assert_int_equal(s.abandoned_within_today, 0);
     assert_int_equal(s.wait_ms, 15000);
     assert_int_equal(s.talk_ms, 30000);
     STORY(f, { "stats lane=x", "ok" });
@@ -1003,7 +1007,102 @@ TEST(figures_are_those_of_today)
     assert_int_equal(f->r.of.queue.of.stats.service_level, -1);
     STORY(f, { "+86400000", 0 }, { "stats", "ok" });
     assert_int_equal(f->r.of.queue.of.stats.seated_today, 0);
+    assert_int_equal(f->r.of.queue.of.stats.service_level, -1);
     assert_int_equal(f->r.of.queue.of.stats.waiting, 1);
+}
+
+/* Abandoned within `service`, it counts for neither side; timed out, it counts for all. */
+TEST(service_level_is_of_all_who_came)
+{
+    struct fixture *f = *state;
+    const struct usher_queue_result_statistics *s = &f->r.of.queue.of.stats;
+
+    STORY(f,
+        { "set ttl=0 service=10000 maxwait=60000", "ok" }, { "login ann", "ok idle" },
+        { "apply a", "ok room ann" }, { "apply b", "ok queue 0" }, { "+10000", 0 },
+        { "leave b", "ok b" }, { "stats", "ok" });
+    assert_int_equal(s->service_level, 10000);
+    assert_int_equal(s->abandoned_within_today, 1);
+    STORY(f, { "apply c", "ok queue 0" }, { "+60000", 0 }, { "stats", "ok" });
+    assert_int_equal(s->timeout_today, 1);
+    assert_int_equal(s->service_level, 5000);
+    assert_int_equal(s->service_seated, 10000);
+    STORY(f, { "apply d", "ok queue 0" }, { "+10001", 0 }, { "leave d", "ok d" }, { "stats", "ok" });
+    assert_int_equal(s->abandoned_today, 2);
+    assert_int_equal(s->abandoned_within_today, 1);
+    assert_int_equal(s->service_level, 3333);
+}
+
+TEST(quarter_hours_add_up_to_today)
+{
+    struct fixture *f = *state;
+    const struct usher_queue_result *q = &f->r.of.queue;
+    int64_t quarter;
+
+    STORY(f, { "intervals", "missing" }, { "set ttl=0 service=10000", "ok" }, { "login ann", "ok idle" },
+        { "intervals", "ok" });
+    f->now += 900000 - f->now % 900000;
+    quarter = f->now;
+    STORY(f,
+        { "apply a lane=x", "ok room ann" }, { "apply b lane=y", "ok queue 0" }, { "+900000", 0 },
+        { "finish ann.1", "ok a ann" }, { "apply c lane=y", "ok queue 0" }, { "+1800000", 0 },
+        { "leave c", "ok c" }, { "intervals", "ok   " });
+    assert_int_equal(q->n_rows, 3);
+    assert_int_equal(q->rows[0].since_ms, quarter);
+    assert_int_equal(q->rows[0].priority, 2); /* arrived */
+    assert_int_equal(q->rows[0].used, 1);     /* within */
+    assert_int_equal(q->rows[1].since_ms, quarter + 900000);
+    assert_int_equal(q->rows[1].capacity, 1); /* seated */
+    assert_int_equal(q->rows[1].wait_ms, 900000);
+    assert_int_equal(q->rows[1].talk_ms, 900000);
+    assert_int_equal(q->rows[2].served, 1); /* abandoned */
+    STORY(f, { "intervals lane=x", "ok  " }, { "intervals lane=nosuch", "ok" });
+    STORY(f, { "waits", "ok                " });
+    assert_int_equal(q->n_rows, 16);
+    assert_int_equal(q->rows[0].until_ms, 5000);
+    assert_int_equal(q->rows[0].served, 1);
+    assert_int_equal(q->rows[10].served, 1); /* 300 s */
+    assert_int_equal(q->rows[11].served, 1); /* 600 s */
+    assert_int_equal(q->rows[12].served, 2); /* 1,200 s */
+    assert_int_equal(q->rows[15].until_ms, -1);
+    assert_int_equal(q->rows[15].served, 2);
+    STORY(f, { "+86400000", 0 }, { "intervals", "ok" }, { "waits lane=x", "ok                " });
+    assert_int_equal(q->rows[15].served, 1);
+}
+
+/* They are sums of the lanes that there are, and of those that were removed. */
+TEST(figures_of_the_life_never_fall)
+{
+    struct fixture *f = *state;
+    const struct usher_queue_result_statistics *s = &f->r.of.queue.of.stats;
+
+    STORY(f,
+        { "set ttl=0 service=10000", "ok" }, { "login ann", "ok idle" }, { "apply a lane=x", "ok room ann" },
+        { "apply b lane=y", "ok queue 0" }, { "+20000", 0 }, { "finish ann.1", "ok a ann" },
+        { "finish ann.1", "ok b ann" }, { "stats lane=y", "ok" });
+    assert_int_equal(s->arrived_total, 1);
+    assert_int_equal(s->wait_total_ms, 20000);
+    assert_int_equal(s->within_total, 0);
+    STORY(f, { "+86400000", 0 }, { "apply c lane=y", "ok room ann" }, { "finish ann.1", "ok c ann" },
+        { "stats lane=y", "ok" });
+    assert_int_equal(s->seated_today, 1);
+    assert_int_equal(s->arrived_total, 2);
+    assert_int_equal(s->seated_total, 2);
+    assert_int_equal(s->wait_total_ms, 20000);
+    STORY(f, { "set zone=-600", "ok" }, { "apply d lane=y", "ok room ann" }, { "set zone=600", "ok" },
+        { "apply e lane=y", "ok queue 0" }, { "leave e", "ok e" }, { "finish ann.1", "ok d ann" },
+        { "+86400000", 0 },
+        { "apply f lane=z", "ok room ann" }, /* x goes, which is a day older */
+        { "stats lane=x", "ok" });
+    assert_int_equal(s->arrived_total, 0);
+    STORY(f, { "stats", "ok" });
+    assert_int_equal(s->arrived_total, 6);
+    assert_int_equal(s->seated_total, 5);
+    assert_int_equal(s->abandoned_total, 1);
+    assert_int_equal(s->abandoned_within_total, 1);
+    assert_int_equal(s->finished_total, 4);
+    assert_int_equal(s->talk_total_ms, 20000);
+    assert_int_equal(s->seated_today, 1);
 }
 
 TEST(the_longest_wait_is_found_in_any_priority)

@@ -98,7 +98,8 @@ TEST(an_hour_of_talk_is_told_of_when_the_agent_is_lost)
     assert_int_equal(f->r.of.queue.of.stats.finished_today, 2);
     assert_int_equal(f->r.of.queue.of.stats.talk_ms, (60 * MINUTE + MINUTE) / 2);
     assert_int_equal(f->r.of.queue.of.stats.wait_ms, 15000);
-    assert_int_equal(f->r.of.queue.of.stats.service_level, 5000); /* 30 s are too long */
+    assert_int_equal(f->r.of.queue.of.stats.service_seated, 5000); /* 30 s are too long */
+    assert_int_equal(f->r.of.queue.of.stats.service_level, 3333); /* zoe timed out */
 }
 
 TEST(a_user_of_a_lost_agent_gets_an_idle_agent)

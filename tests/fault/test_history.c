@@ -243,6 +243,8 @@ static bool only_looks(enum usher_verb verb)
     case USHER_QUEUE_AGENTS:
     case USHER_QUEUE_STATS:
     case USHER_QUEUE_LANES:
+    case USHER_QUEUE_INTERVALS:
+    case USHER_QUEUE_WAITS:
     case USHER_QUEUE_HISTORY:
     case USHER_ROOM_GET:
     case USHER_ROOM_SHOW:

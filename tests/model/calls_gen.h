@@ -116,6 +116,8 @@ static enum usher_status give(struct usher_engine *e, const struct told *t, uint
     case USHER_QUEUE_DRAIN: return usher_queue_drain(e, scope, opt, reply);
     case USHER_QUEUE_STATS: return usher_queue_stats(e, scope, opt, reply);
     case USHER_QUEUE_LANES: return usher_queue_lanes(e, scope, opt, reply);
+    case USHER_QUEUE_INTERVALS: return usher_queue_intervals(e, scope, opt, reply);
+    case USHER_QUEUE_WAITS: return usher_queue_waits(e, scope, opt, reply);
     case USHER_QUEUE_MOVE: return usher_queue_move(e, scope, string_of(t, USHER_FIELD_USER), opt, answer);
     case USHER_QUEUE_FREE: return usher_queue_free(e, scope, string_of(t, USHER_FIELD_AGENT), opt, answer);
     case USHER_QUEUE_CHANGES: return usher_queue_changes(e, scope, opt, reply);
@@ -186,6 +188,8 @@ static bool is_reply(uint32_t verb)
            verb == USHER_QUEUE_DRAIN ||
            verb == USHER_QUEUE_STATS ||
            verb == USHER_QUEUE_LANES ||
+           verb == USHER_QUEUE_INTERVALS ||
+           verb == USHER_QUEUE_WAITS ||
            verb == USHER_QUEUE_CHANGES ||
            verb == USHER_ROOM_OPEN ||
            verb == USHER_ROOM_GET ||

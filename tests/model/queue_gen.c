@@ -305,16 +305,17 @@ static enum usher_verb any_verb(struct queue_gen *g)
         enum usher_verb verb;
         unsigned weight;
     } verbs[] = {
-        { USHER_QUEUE_APPLY, 23 },  { USHER_QUEUE_LOGIN, 12 },  { USHER_QUEUE_FINISH, 12 },
-        { USHER_QUEUE_LEAVE, 5 },   { USHER_QUEUE_ACCEPT, 7 },  { USHER_QUEUE_REJECT, 4 },
-        { USHER_QUEUE_PAUSE, 3 },   { USHER_QUEUE_READY, 4 },   { USHER_QUEUE_LOGOUT, 2 },
-        { USHER_QUEUE_WHERE, 4 },   { USHER_QUEUE_ROOM, 3 },    { USHER_QUEUE_PULL, 4 },
-        { USHER_QUEUE_MATCH, 3 },   { USHER_QUEUE_SWEEP, 2 },   { USHER_QUEUE_LIST, 3 },
-        { USHER_QUEUE_AGENTS, 2 },  { USHER_QUEUE_STATS, 2 },   { USHER_QUEUE_MOVE, 2 },
-        { USHER_QUEUE_HISTORY, 2 }, { USHER_QUEUE_FREE, 1 },    { USHER_QUEUE_DRAIN, 2 },
-        { USHER_QUEUE_DROP, 1 },    { USHER_QUEUE_CHANGES, 3 }, { USHER_QUEUE_LANES, 2 },
+        { USHER_QUEUE_APPLY, 23 },    { USHER_QUEUE_LOGIN, 12 },  { USHER_QUEUE_FINISH, 12 },
+        { USHER_QUEUE_LEAVE, 5 },     { USHER_QUEUE_ACCEPT, 7 },  { USHER_QUEUE_REJECT, 4 },
+        { USHER_QUEUE_PAUSE, 3 },     { USHER_QUEUE_READY, 4 },   { USHER_QUEUE_LOGOUT, 2 },
+        { USHER_QUEUE_WHERE, 4 },     { USHER_QUEUE_ROOM, 3 },    { USHER_QUEUE_PULL, 4 },
+        { USHER_QUEUE_MATCH, 3 },     { USHER_QUEUE_SWEEP, 2 },   { USHER_QUEUE_LIST, 3 },
+        { USHER_QUEUE_AGENTS, 2 },    { USHER_QUEUE_STATS, 2 },   { USHER_QUEUE_MOVE, 2 },
+        { USHER_QUEUE_HISTORY, 2 },   { USHER_QUEUE_FREE, 1 },    { USHER_QUEUE_DRAIN, 2 },
+        { USHER_QUEUE_DROP, 1 },      { USHER_QUEUE_CHANGES, 3 }, { USHER_QUEUE_LANES, 2 },
+        { USHER_QUEUE_INTERVALS, 2 }, { USHER_QUEUE_WAITS, 1 },
     };
-    uint64_t k = rng_below(&g->rng, 108);
+    uint64_t k = rng_below(&g->rng, 111);
 
     if (rng_chance(&g->rng, g->set))
         return USHER_QUEUE_SET;
@@ -484,6 +485,8 @@ static void arguments(struct queue_gen *g, struct queue_gen_command *q)
         give_page(g, c);
         break;
     case USHER_QUEUE_STATS:
+    case USHER_QUEUE_INTERVALS:
+    case USHER_QUEUE_WAITS:
         if (rng_chance(r, g->lane))
             a->lane = gen_any(r, &g->lanes);
         break;

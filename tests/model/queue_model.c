@@ -154,6 +154,8 @@ static const char *takes(enum usher_verb verb, uint64_t *ret_may)
         *ret_may = USHER_GIVEN_QUEUE_MAX;
         return "f";
     case USHER_QUEUE_STATS:
+    case USHER_QUEUE_INTERVALS:
+    case USHER_QUEUE_WAITS:
         return "l";
     case USHER_QUEUE_HISTORY:
         *ret_may = USHER_GIVEN_QUEUE_SINCE | USHER_GIVEN_QUEUE_UNTIL | USHER_GIVEN_QUEUE_MAX;
@@ -217,6 +219,7 @@ static queue queue_copy(const queue *q)
     to.lanes = copied(q->lanes, q->n_lanes, sizeof *q->lanes);
     to.visits = copied(q->visits, q->n_visits, sizeof *q->visits);
     to.stays = copied(q->stays, q->n_stays, sizeof *q->stays);
+    to.events = copied(q->events, q->n_events, sizeof *q->events);
     to.log = model_log_copy(&q->log);
     to.requests = copied(q->requests, q->n_requests, sizeof *q->requests);
     for (size_t i = 0; i < q->n_requests; i++)
@@ -249,6 +252,7 @@ static void queue_done(queue *q)
     free(q->lanes);
     free(q->visits);
     free(q->stays);
+    free(q->events);
     free(q->requests);
     model_log_done(&q->log);
 }
@@ -494,11 +498,13 @@ static void forget_refusals(queue *q, user *u, int64_t at)
     u->key = 0;
 }
 
+/* The local midnight before @at, in minutes. */
 static int64_t day_of(const queue *q, int64_t at)
 {
     int64_t local = at + q->set.zone_min * MINUTE;
+    int64_t day = local >= 0 ? local / DAY : -((DAY - 1 - local) / DAY);
 
-    return local >= 0 ? local / DAY : -((DAY - 1 - local) / DAY);
+    return day * (DAY / MINUTE) - q->set.zone_min;
 }
 
 /* ---- a command at work ------------------------------------------------------------- */
@@ -526,7 +532,7 @@ static bool looks(enum usher_verb verb)
 {
     return verb == USHER_QUEUE_WHERE || verb == USHER_QUEUE_ROOM || verb == USHER_QUEUE_LIST ||
            verb == USHER_QUEUE_AGENTS || verb == USHER_QUEUE_STATS || verb == USHER_QUEUE_HISTORY ||
-           verb == USHER_QUEUE_LANES;
+           verb == USHER_QUEUE_LANES || verb == USHER_QUEUE_INTERVALS || verb == USHER_QUEUE_WAITS;
 }
 
 /* When what is done now happens. */
@@ -848,34 +854,45 @@ static void out_of_room(user *u)
     u->end = 0;
 }
 
-/* Figures are of one day. */
-static bool counts_today(const queue *q, lane *l, int64_t at)
+/* @what happens in the lane at @at, after @ms.  An event that is late counts in the day and the
+ * quarter hour that have begun. */
+static void counted(queue *q, const struct model_text *lane_id, enum queue_model_counts what,
+                    int64_t at, int64_t ms)
 {
-    int64_t day = day_of(q, at);
+    lane *l = lane_get(q, lane_id);
+    int64_t day = day_of(q, at), quarter = at / (15 * MINUTE);
+    struct queue_model_event *e;
 
-    if (day > l->day) {
-        l->seated = l->within = l->wait = l->abandoned = l->timeout = l->finished = l->talk = 0;
-        l->dropped = 0;
-        l->day = day;
+    if (day > l->day || quarter > l->quarter) {
+        l->earlier |= l->day != INT64_MIN;
+        l->day = day > l->day ? day : l->day;
+        l->quarter = quarter;
     }
-    return day == l->day;
+    q->events = grown(q->events, q->n_events, sizeof *e);
+    e = &q->events[q->n_events++];
+    e->lane = *lane_id;
+    e->version = q->version + 1;
+    e->what = what;
+    e->ms = ms;
+    e->within = ms <= q->set.service_ms;
+    e->day = l->day;
+    e->quarter = l->quarter;
 }
 
 /* The stay of @u in a room, or its wait for one, is over at @at: it is counted and remembered. */
 static void stay_ends(queue *q, const user *u, enum usher_queue_outcome outcome, int64_t at)
 {
-    lane *l = lane_get(q, &u->lane);
     bool had_room = u->state == USHER_QUEUE_USER_SEATED;
     struct queue_model_visit v;
     struct queue_model_stay *stay;
 
-    if (counts_today(q, l, at)) {
-        l->abandoned += !had_room && outcome != USHER_QUEUE_OUTCOME_TIMEOUT;
-        l->dropped += outcome == USHER_QUEUE_OUTCOME_DROPPED;
-        l->timeout += outcome == USHER_QUEUE_OUTCOME_TIMEOUT;
-        l->finished += had_room;
-        l->talk += had_room ? span(u->matched, at) : 0;
-    }
+    counted(q, &u->lane,
+            had_room                                 ? MODEL_FINISHED
+            : outcome == USHER_QUEUE_OUTCOME_TIMEOUT ? MODEL_TIMEOUT
+                                                     : MODEL_ABANDONED,
+            at, span(had_room ? u->matched : u->applied, at));
+    if (outcome == USHER_QUEUE_OUTCOME_DROPPED)
+        counted(q, &u->lane, MODEL_DROPPED, at, 0);
     memset(&v, 0, sizeof v);
     v.user = u->id;
     v.lane = u->lane;
@@ -896,8 +913,6 @@ static void stay_ends(queue *q, const user *u, enum usher_queue_outcome outcome,
     stay->version = v.version;
     stay->outcome = outcome;
     stay->had_room = had_room;
-    stay->seat_day = u->seat_day;
-    stay->end_day = day_of(q, at);
     stay->wait = span(u->applied, had_room ? u->matched : at);
     stay->talk = had_room ? span(u->matched, at) : 0;
     if (q->set.history > 0 || q->set.archive > 0) {
@@ -1415,15 +1430,10 @@ static void takes_seat(struct work *w, user *u, agent *a)
     l->last = at_of(w);
     u->state = USHER_QUEUE_USER_SEATED;
     u->matched = at_of(w);
-    u->seat_day = day_of(w->q, at_of(w));
     u->end = 0;
     a->served++;
     agent_to(a, USHER_QUEUE_AGENT_BUSY, at_of(w));
-    if (counts_today(w->q, l, at_of(w))) {
-        l->seated++;
-        l->within += span(u->applied, at_of(w)) <= w->q->set.service_ms;
-        l->wait += span(u->applied, at_of(w));
-    }
+    counted(w->q, &u->lane, MODEL_SEATED, at_of(w), span(u->applied, at_of(w)));
 }
 
 static void give(struct work *w, user *u, agent *a)
@@ -1906,6 +1916,7 @@ static bool lane_comes(struct work *w, const struct model_text *id)
     }
     if (over == NULL && q->n_lanes == USHER_QUEUE_LANES_MAX)
         return false;
+    q->lanes_removed |= over != NULL;
     if (over != NULL)
         removed(q->lanes, &q->n_lanes, sizeof *over, (size_t)(over - q->lanes));
     (void)lane_get(q, id);
@@ -2001,6 +2012,7 @@ static enum usher_status verb_apply(struct work *w, user *u)
     q->users = grown(q->users, q->n_users, sizeof new);
     q->users[q->n_users++] = new;
     q->applied++;
+    counted(q, &new.lane, MODEL_ARRIVED, at_of(w), 0);
     list_add(&w->again, &w->n_again, &id);
     user_changed(w, w->c->verb, USHER_QUEUE_USER_GONE, &new);
     settle(w);
@@ -2524,7 +2536,7 @@ static void figures(const struct work *w, const struct usher_text *of,
                     struct usher_queue_result_statistics *s)
 {
     const queue *q = w->q;
-    int64_t within = 0, wait = 0, talk = 0;
+    int64_t wait = 0, talk = 0, came;
 
     for (size_t i = 0; i < q->n_users; i++) {
         const user *u = &q->users[i];
@@ -2556,21 +2568,39 @@ static void figures(const struct work *w, const struct usher_text *of,
         s->wrapup += q->agents[i].state == USHER_QUEUE_AGENT_WRAPUP;
         s->paused += q->agents[i].state == USHER_QUEUE_AGENT_PAUSED;
     }
-    for (size_t i = 0; i < q->n_lanes; i++) {
-        const lane *l = &q->lanes[i];
+    for (size_t i = 0; i < q->n_events; i++) {
+        const struct queue_model_event *e = &q->events[i];
+        const lane *l = lane_find(q, &e->lane);
 
-        if (l->day != day_of(q, w->now) || (of->data != NULL && !is(&l->id, of->data, of->size)))
+        if (of->data != NULL && (!is(&e->lane, of->data, of->size) || l == NULL ||
+                                 e->version < l->came)) /* of a lane that was forgotten */
             continue;
-        s->seated_today += l->seated;
-        s->abandoned_today += l->abandoned;
-        s->timeout_today += l->timeout;
-        s->finished_today += l->finished;
-        s->dropped_today += l->dropped;
-        within += l->within;
-        wait += l->wait;
-        talk += l->talk;
+        s->arrived_total += e->what == MODEL_ARRIVED;
+        s->seated_total += e->what == MODEL_SEATED;
+        s->within_total += e->what == MODEL_SEATED && e->within;
+        s->wait_total_ms += e->what == MODEL_SEATED ? e->ms : 0;
+        s->abandoned_total += e->what == MODEL_ABANDONED;
+        s->abandoned_within_total += e->what == MODEL_ABANDONED && e->within;
+        s->timeout_total += e->what == MODEL_TIMEOUT;
+        s->finished_total += e->what == MODEL_FINISHED;
+        s->talk_total_ms += e->what == MODEL_FINISHED ? e->ms : 0;
+        s->dropped_total += e->what == MODEL_DROPPED;
+        if (l == NULL || e->version < l->came || e->day < day_of(q, w->now) || e->day != l->day)
+            continue;
+        s->arrived_today += e->what == MODEL_ARRIVED;
+        s->seated_today += e->what == MODEL_SEATED;
+        s->within_today += e->what == MODEL_SEATED && e->within;
+        wait += e->what == MODEL_SEATED ? e->ms : 0;
+        s->abandoned_today += e->what == MODEL_ABANDONED;
+        s->abandoned_within_today += e->what == MODEL_ABANDONED && e->within;
+        s->timeout_today += e->what == MODEL_TIMEOUT;
+        s->finished_today += e->what == MODEL_FINISHED;
+        talk += e->what == MODEL_FINISHED ? e->ms : 0;
+        s->dropped_today += e->what == MODEL_DROPPED;
     }
-    s->service_level = s->seated_today > 0 ? within * 10000 / s->seated_today : -1;
+    came = s->seated_today + s->abandoned_today + s->timeout_today - s->abandoned_within_today;
+    s->service_level = came > 0 ? s->within_today * 10000 / came : -1;
+    s->service_seated = s->seated_today > 0 ? s->within_today * 10000 / s->seated_today : -1;
     s->wait_ms = s->seated_today > 0 ? wait / s->seated_today : -1;
     s->talk_ms = s->finished_today > 0 ? talk / s->finished_today : -1;
     s->visits = (int64_t)q->n_visits;
@@ -2583,6 +2613,65 @@ static enum usher_status verb_stats(struct work *w)
     figures(w, &w->a->lane, &w->r->of.queue.of.stats);
     w->r->of.queue.of.stats.mode = w->q->set.mode;
     tell_reason(w);
+    return USHER_OK;
+}
+
+/* @e is of the lane of the command, or of any. */
+static bool is_of(const struct work *w, const struct queue_model_event *e)
+{
+    const struct usher_text *of = &w->a->lane;
+    const lane *l = lane_find(w->q, &e->lane);
+
+    return of->data == NULL ||
+           (is(&e->lane, of->data, of->size) && l != NULL && e->version >= l->came);
+}
+
+static enum usher_status verb_intervals(struct work *w)
+{
+    const queue *q = w->q;
+    int64_t day = q->exists ? day_of(q, w->now) : 0, first = day > 0 ? day / 15 : 0;
+
+    if (!q->exists)
+        return USHER_MISSING;
+    for (int64_t quarter = first; quarter < first + 97; quarter++) {
+        struct usher_queue_result_row sum = { .since_ms = quarter * 15 * MINUTE };
+
+        for (size_t i = 0; i < q->n_events; i++) {
+            const struct queue_model_event *e = &q->events[i];
+            const lane *l = lane_find(q, &e->lane);
+
+            if (!is_of(w, e) || l == NULL || e->version < l->came || e->day < day ||
+                e->day != l->day || e->quarter != quarter)
+                continue;
+            sum.priority += e->what == MODEL_ARRIVED;
+            sum.capacity += e->what == MODEL_SEATED;
+            sum.used += e->what == MODEL_SEATED && e->within;
+            sum.wait_ms += e->what == MODEL_SEATED ? e->ms : 0;
+            sum.served += e->what == MODEL_ABANDONED;
+            sum.level += e->what == MODEL_TIMEOUT;
+            sum.talk_ms += e->what == MODEL_FINISHED ? e->ms : 0;
+        }
+        if (sum.priority + sum.capacity + sum.served + sum.level + sum.talk_ms > 0)
+            *row_add(w, NULL, NULL, NULL) = sum;
+    }
+    return USHER_OK;
+}
+
+static enum usher_status verb_waits(struct work *w)
+{
+    static const int64_t bounds[] = { 5,   10,  15,  20,  30,   45,   60,   90,
+                                      120, 180, 300, 600, 1200, 1800, 3600, -1 };
+
+    if (!w->q->exists)
+        return USHER_MISSING;
+    for (size_t k = 0; k < sizeof bounds / sizeof *bounds; k++) {
+        struct usher_queue_result_row *row = row_add(w, NULL, NULL, NULL);
+
+        row->until_ms = bounds[k] < 0 ? -1 : bounds[k] * 1000;
+        for (size_t i = 0; i < w->q->n_events; i++)
+            row->served += is_of(w, &w->q->events[i]) && w->q->events[i].what == MODEL_SEATED &&
+                           (bounds[k] < 0 || w->q->events[i].ms <= bounds[k] * 1000);
+    }
     return USHER_OK;
 }
 
@@ -2621,6 +2710,9 @@ static enum usher_status verb_lanes(struct work *w)
         row->served = s.timeout_today;
         row->level = s.finished_today;
         row->no = s.service_level;
+        row->login = (uint64_t)s.arrived_today;
+        row->version = (uint64_t)s.within_today;
+        row->token = (uint64_t)s.abandoned_within_today;
         row->wait_ms = s.wait_ms;
         row->talk_ms = s.talk_ms;
         after = next->id;
@@ -2787,8 +2879,11 @@ static void settings_default(queue *q)
 static size_t records_of(const queue *q)
 {
     size_t n = q->n_agents + q->n_users + q->n_absent + q->n_lanes + q->n_visits + q->n_requests +
-               q->log.n + q->n_refusals + q->n_waste + (q->reason.size != 0);
+               q->log.n + q->n_refusals + q->n_waste + (q->reason.size != 0) +
+               q->lanes_removed;
 
+    for (size_t i = 0; i < q->n_lanes; i++)
+        n += q->lanes[i].earlier;
     for (size_t i = 0; i < q->n_agents; i++)
         n += 2 * count_lanes(&q->agents[i]);
     return n;
@@ -2969,6 +3064,10 @@ static enum usher_status answer(struct work *w)
         return verb_agents(w);
     case USHER_QUEUE_STATS:
         return verb_stats(w);
+    case USHER_QUEUE_INTERVALS:
+        return verb_intervals(w);
+    case USHER_QUEUE_WAITS:
+        return verb_waits(w);
     case USHER_QUEUE_LANES:
         return verb_lanes(w);
     case USHER_QUEUE_HISTORY:
@@ -3270,50 +3369,45 @@ static const char *queue_fault(const queue *q)
     return NULL;
 }
 
-/* The figures of @l, counted anew. */
-static const char *lane_sums_fault(const queue *q, const lane *l)
+/* The events of the queue, counted anew from the stays. */
+static const char *events_fault(const queue *q)
 {
-    lane sum = { .day = l->day };
+    int64_t n[MODEL_DROPPED + 1] = { 0 }, wait = 0, talk = 0;
 
+    for (size_t i = 0; i < q->n_events; i++) {
+        n[q->events[i].what]++;
+        wait += q->events[i].what == MODEL_SEATED ? q->events[i].ms : 0;
+        talk += q->events[i].what == MODEL_FINISHED ? q->events[i].ms : 0;
+    }
     for (size_t i = 0; i < q->n_stays; i++) {
         const struct queue_model_stay *s = &q->stays[i];
 
-        /* a day may come again with another zone, behind one on which the lane was forgotten */
-        if (!same_text(&s->lane, &l->id) || s->version < l->came)
-            continue;
-        sum.seated += s->had_room && s->seat_day == l->day;
-        sum.wait += s->had_room && s->seat_day == l->day ? s->wait : 0;
-        if (s->end_day != l->day)
-            continue;
-        sum.finished += s->had_room;
-        sum.talk += s->talk;
-        sum.timeout += s->outcome == USHER_QUEUE_OUTCOME_TIMEOUT;
-        sum.dropped += s->outcome == USHER_QUEUE_OUTCOME_DROPPED;
-        sum.abandoned += s->outcome == USHER_QUEUE_OUTCOME_LEFT ||
-                         (!s->had_room && s->outcome == USHER_QUEUE_OUTCOME_LOST);
+        n[MODEL_SEATED] -= s->had_room;
+        wait -= s->had_room ? s->wait : 0;
+        n[MODEL_FINISHED] -= s->had_room;
+        talk -= s->talk;
+        n[MODEL_TIMEOUT] -= s->outcome == USHER_QUEUE_OUTCOME_TIMEOUT;
+        n[MODEL_DROPPED] -= s->outcome == USHER_QUEUE_OUTCOME_DROPPED;
+        n[MODEL_ABANDONED] -= s->outcome == USHER_QUEUE_OUTCOME_LEFT ||
+                              (!s->had_room && s->outcome == USHER_QUEUE_OUTCOME_LOST);
     }
-    for (size_t i = 0; i < q->n_users; i++) {
-        const user *u = &q->users[i];
-
-        if (u->state != USHER_QUEUE_USER_SEATED || u->seat_day != l->day ||
-            !same_text(&u->lane, &l->id))
-            continue;
-        sum.seated++;
-        sum.wait += span(u->applied, u->matched);
-    }
-    if (l->seated != sum.seated || l->wait != sum.wait)
+    for (size_t i = 0; i < q->n_users; i++)
+        if (q->users[i].state == USHER_QUEUE_USER_SEATED) {
+            n[MODEL_SEATED]--;
+            wait -= span(q->users[i].applied, q->users[i].matched);
+        }
+    if (n[MODEL_SEATED] != 0 || wait != 0)
         return "seatings and their waits are those of the stays";
-    if (l->finished != sum.finished || l->talk != sum.talk)
+    if (n[MODEL_FINISHED] != 0 || talk != 0)
         return "stays that ended and their talk are those of the stays";
-    if (l->timeout != sum.timeout || l->dropped != sum.dropped || l->abandoned != sum.abandoned)
+    if (n[MODEL_TIMEOUT] != 0 || n[MODEL_DROPPED] != 0 || n[MODEL_ABANDONED] != 0)
         return "who ended without a room is one of those who did";
-    return l->within > l->seated ? "no more are seated in time than are seated" : NULL;
+    return n[MODEL_ARRIVED] != (int64_t)q->applied ? "all who applied are counted" : NULL;
 }
 
 static const char *sums_fault(const queue *q)
 {
     uint64_t ended = 0;
-    const char *found = NULL;
 
     for (size_t i = 0; i < q->n_stays; i++) {
         const struct queue_model_stay *s = &q->stays[i];
@@ -3324,9 +3418,7 @@ static const char *sums_fault(const queue *q)
     }
     if (q->applied != ended + q->n_users)
         return "each visit ends once, or goes on";
-    for (size_t i = 0; i < q->n_lanes && found == NULL; i++)
-        found = lane_sums_fault(q, &q->lanes[i]);
-    return found;
+    return events_fault(q);
 }
 
 const char *queue_model_sums(const struct queue_model *m)

@@ -55,8 +55,7 @@ struct queue_model_user {
     struct model_text agent;
     uint64_t login, token;
     int64_t no, matched;
-    int64_t seat_day; /* SEATED: the local day on which it was */
-    uint64_t key;     /* of its refusals: the version of the first; 0: it has none */
+    uint64_t key; /* of its refusals: the version of the first; 0: it has none */
 };
 
 /* An agent that was silent while it was paused, or that went in its wrap-up. */
@@ -85,14 +84,35 @@ struct queue_model_stay {
     uint64_t version; /* of its end */
     enum usher_queue_outcome outcome;
     bool had_room;
-    int64_t seat_day, end_day, wait, talk;
+    int64_t wait, talk;
+};
+
+/* The events that figures count. */
+enum queue_model_counts {
+    MODEL_ARRIVED,
+    MODEL_SEATED,
+    MODEL_ABANDONED,
+    MODEL_TIMEOUT,
+    MODEL_FINISHED, /* DROPPED, too */
+    MODEL_DROPPED
+};
+
+/* An event that the figures count: figures are sums of these. */
+struct queue_model_event {
+    struct model_text lane;
+    uint64_t version;
+    enum queue_model_counts what;
+    int64_t ms;           /* of a wait, or in a room */
+    bool within;          /* `service` of that time */
+    int64_t day, quarter; /* of its lane */
 };
 
 struct queue_model_lane {
     struct model_text id;
-    uint64_t came; /* version */
-    int64_t day;   /* of the figures */
-    int64_t seated, within, wait, abandoned, timeout, finished, talk, dropped;
+    uint64_t came;      /* version */
+    int64_t day;        /* of the figures: its midnight, in minutes */
+    int64_t quarter;    /* of the last figure, since 1970 */
+    bool earlier;       /* it has figures of more than that: a record */
     int64_t pace, last; /* 16 * ms between seatings, 0: not known; the last one */
 };
 
@@ -148,6 +168,9 @@ struct queue_model_queue {
     size_t n_visits;
     struct queue_model_stay *stays; /* all there ever were */
     size_t n_stays;
+    struct queue_model_event *events; /* likewise */
+    size_t n_events;
+    bool lanes_removed;                   /* what they have counted is a record */
     struct queue_model_request *requests; /* oldest first */
     size_t n_requests;
     int64_t gap_from, gap_to; /* the last outage */

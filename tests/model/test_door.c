@@ -229,6 +229,7 @@ static bool is_there(const struct usher__field *f, enum usher_noun noun, int64_t
         return number != 0;
     case USHER_TYPE_INT:
     case USHER_TYPE_MS:
+    case USHER_TYPE_SHARE:
         return number >= 0;
     case USHER_TYPE_CODE:
         return number != 0 || (usher_code_word(noun, f->code, 0) != NULL &&

@@ -315,16 +315,19 @@ static void command_make(struct usher_operation *c)
         static const enum usher_verb reads[] = { USHER_QUEUE_WHERE, USHER_QUEUE_ROOM,
                                                  USHER_QUEUE_LIST,  USHER_QUEUE_AGENTS,
                                                  USHER_QUEUE_STATS, USHER_QUEUE_HISTORY,
-                                                 USHER_QUEUE_LANES };
+                                                 USHER_QUEUE_LANES, USHER_QUEUE_INTERVALS,
+                                                 USHER_QUEUE_WAITS };
 
-        c->verb = reads[below(7)];
+        c->verb = reads[below(9)];
         c->request.data = NULL;
         c->request.size = 0;
         if (c->verb == USHER_QUEUE_WHERE)
             a->user = name_of('u', below(USERS));
         if (c->verb == USHER_QUEUE_ROOM)
             a->agent = name_of('a', below(AGENTS));
-        if ((c->verb == USHER_QUEUE_LIST || c->verb == USHER_QUEUE_STATS) && one_in(2))
+        if ((c->verb == USHER_QUEUE_LIST || c->verb == USHER_QUEUE_STATS ||
+             c->verb > USHER_QUEUE_LANES) &&
+            one_in(2))
             a->lane = text(lanes[below(LANES)]);
         if (c->verb == USHER_QUEUE_LIST && one_in(2)) {
             c->given |= USHER_GIVEN_QUEUE_STATE;
@@ -334,7 +337,8 @@ static void command_make(struct usher_operation *c)
             c->given |= USHER_GIVEN_QUEUE_SINCE;
             a->since_ms = w.now - below(200);
         }
-        if (c->verb >= USHER_QUEUE_LIST && c->verb != USHER_QUEUE_STATS && one_in(2)) {
+        if (c->verb >= USHER_QUEUE_LIST && c->verb != USHER_QUEUE_STATS &&
+            c->verb <= USHER_QUEUE_LANES && one_in(2)) {
             c->given |= USHER_GIVEN_QUEUE_MAX;
             a->max = 1 + below(3);
         }

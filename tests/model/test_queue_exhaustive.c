@@ -480,7 +480,7 @@ static bool is_read(enum usher_verb verb)
 {
     return verb == USHER_QUEUE_WHERE || verb == USHER_QUEUE_ROOM || verb == USHER_QUEUE_LIST ||
            verb == USHER_QUEUE_AGENTS || verb == USHER_QUEUE_STATS || verb == USHER_QUEUE_HISTORY ||
-           verb == USHER_QUEUE_LANES;
+           verb == USHER_QUEUE_LANES || verb == USHER_QUEUE_INTERVALS || verb == USHER_QUEUE_WAITS;
 }
 
 static bool is_heartbeat(const struct exhaustive_step *s)

@@ -277,6 +277,8 @@ static const struct command commands[] = {
     { "queue stats q lane=A", 2 * MANY }, /* each agent of the lane */
     { "queue stats q lane=L1", 0 },
     { "queue lanes q", 10 * MANY }, /* a row for each lane, with a search for its longest wait */
+    { "queue intervals q", 5 * MANY },
+    { "queue waits q", 5 * MANY },
     { "queue history q", PAGE },
     { "queue history q user=gone1", MANY }, /* the visits that are kept */
     { "queue changes q since=999999", 0 },

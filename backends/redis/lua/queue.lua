@@ -6,9 +6,7 @@
 --
 -- S.change is the current queue transaction: its version v, its agent and its lanes.
 local find, floor, format = string.find, math.floor, string.format
-local FIGURES = '>I7I7I7I7I7I7I7I7I7I7I7'
-
-function S.day_of(at) return floor((at + S.set[K.SET_ZONE + 1] * 60000) / 86400000) end
+local FIGURES = '>I7I7I7I7I7I7I7I7I7I7I7I7I7I7' -- those before F_WAITS
 
 -- ---- the answer -------------------------------------------------------------------------
 
@@ -102,7 +100,7 @@ function S.defer()
     S.because = 'too many expiries are pending on this scope: retry'
     if S.verb == K.V_STATS or S.verb == K.V_SET or S.verb == K.V_CHANGES then
         S.extra = {}
-        for i = 1, S.verb == K.V_SET and K.SETTINGS or S.verb == K.V_STATS and 22 or 1 do S.extra[i] = 0 end
+        for i = 1, S.verb == K.V_SET and K.SETTINGS or S.verb == K.V_STATS and K.STATS or 1 do S.extra[i] = 0 end
     end
 end
 
@@ -116,7 +114,7 @@ end
 -- Return whether @verb only reads.  Such verbs do not move the clock of the queue.
 function S.looks(verb)
     return verb == K.V_WHERE or verb == K.V_ROOM or verb == K.V_LIST or verb == K.V_AGENTS or verb == K.V_STATS
-        or verb == K.V_HISTORY or verb == K.V_LANES
+        or verb == K.V_HISTORY or verb == K.V_LANES or verb == K.V_INTERVALS or verb == K.V_WAITS
 end
 
 -- Drop the queue.  Refused if ended visits are not in the history yet, because they would be lost.
@@ -202,12 +200,14 @@ function S.dispatch(verb)
     if verb == K.V_ROOM then return S.room(false) end
     if verb == K.V_LEAVE then return S.leave_verb() end
     if verb == K.V_LIST or verb == K.V_AGENTS or verb == K.V_STATS or verb == K.V_HISTORY or verb == K.V_DRAIN
-        or verb == K.V_LANES then
+        or verb == K.V_LANES or verb == K.V_INTERVALS or verb == K.V_WAITS then
         if not S.cursor then S.make_reads() end
         if verb == K.V_LIST then return S.list() end
         if verb == K.V_AGENTS then return S.agents() end
         if verb == K.V_STATS then return S.stats() end
         if verb == K.V_LANES then return S.lanes() end
+        if verb == K.V_INTERVALS then return S.intervals() end
+        if verb == K.V_WAITS then return S.waits() end
         if verb == K.V_DRAIN then return S.drain() end
         return S.history()
     end

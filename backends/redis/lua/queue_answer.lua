@@ -31,7 +31,7 @@ function S.say_user(status, u, login)
         S.index = 0
         if l then
             if l.L_WAITING > 0 then S.index = S.rank(K.KIND_USER, u.group, u.rank, u.order) end
-            local f = S.figures(l.data)
+            local f = {struct.unpack(FIGURES, l.data)}
             if f[F_PACE] ~= 0 and S.served(u.group) then
                 S.wait = math.max(floor((S.index + 1) * f[F_PACE] / 16), S.lasted(f[F_LAST], S.at()))
             end

@@ -168,24 +168,17 @@ end
 -- ---- lanes: statistics f: day, seated, within, wait, abandoned, timeout, finished, talk, dropped,
 -- ---- pace, last
 
--- Unpack the statistics of a lane.  An older format has no count of dropped users.
-function S.figures(data)
-    if #data == 70 then data = sub(data, 1, 56) .. '\0\0\0\0\0\0\0' .. sub(data, 57) end
-    return {struct.unpack(FIGURES, data)}
-end
-
 function S.lane_hold(id)
     local lanes = S.change.lanes
     for i = 1, #lanes do
         if lanes[i].id == id then return lanes[i] end
     end
     local l = S.exists and S.find(K.KIND_LANE, id)
-    if l then
-        l.f = S.figures(l.data)
-    else
+    if not l then
         l = S.fresh(K.KIND_LANE, id)
-        l.f = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
+        l.data = string.rep('\0', K.FIGURES_BYTES)
     end
+    S.figures_of(l)
     lanes[#lanes + 1] = l
     return l
 end
@@ -193,23 +186,13 @@ end
 -- Return a lane without users and agents that a new lane can replace: see usher__queue_lane_over().
 function S.lane_over()
     if not S.exists then return nil end
-    local today, rank, order = S.day_of(S.now) + K.DAY_SHIFT, 0, 0
+    local today, rank, order = S.day_start(S.now), 0, 0
     while true do
         local r = S.walk(K.KIND_LANE, '0', nil, rank, order)
         if not r or r.rank >= today then return nil end
         if r.L_WAITING == 0 and r.L_OFFERED == 0 and r.L_SEATED == 0 and r.L_AWAY == 0 and not S.server(r.id) then return r end
         rank, order = r.rank, r.order
     end
-end
-
-function S.figure(l, at, i, by)
-    local day, f = S.day_of(at) + K.DAY_SHIFT, l.f
-    l.dirty = true
-    if day > f[F_DAY] then
-        for k = F_SEATED, F_DROPPED do f[k] = 0 end
-        f[F_DAY] = day
-    end
-    if day == f[F_DAY] then f[i] = f[i] + by end
 end
 
 function S.count_user(l, state, by)
@@ -296,8 +279,9 @@ function S.change_commit()
                 l.order = qc.v
             end
             l.slots, l.rank = 1, (l.L_WAITING > 0 or l.L_OFFERED > 0 or l.L_SEATED > 0 or l.L_AWAY > 0) and 4503599627370496 or l.f[F_DAY]
-            l.data = spack(FIGURES, unpack(l.f))
+            l.data = S.figures_pack(l)
             S.save(l)
+            if l.earlier then S.save(l.earlier) end
         end
     end
     qc.told[#qc.told + 1] = qc.subject
@@ -384,13 +368,7 @@ end
 function S.visit_end(u, outcome, at)
     local l, seated, history, archive = S.lane_hold(u.group), u.state == K.USER_SEATED, S.set[K.SET_HISTORY + 1],
         S.set[K.SET_ARCHIVE + 1]
-    if seated then
-        S.figure(l, at, F_FINISHED, 1)
-        S.figure(l, at, F_TALK, S.lasted(u.U_MATCHED, at))
-    else
-        S.figure(l, at, outcome == K.OUTCOME_TIMEOUT and F_TIMEOUT or F_ABANDONED, 1)
-    end
-    if outcome == K.OUTCOME_DROPPED then S.figure(l, at, F_DROPPED, 1) end
+    S.count_ended(l, u, outcome, at)
     if archive == 0 and history == 0 then
         local behind = nil
         if S.cnt(K.COUNT_VISITS) == 0 then return end

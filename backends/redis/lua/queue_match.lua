@@ -13,11 +13,8 @@ function S.pace(l, u)
 end
 
 function S.seated(l, u)
-    local wait = S.lasted(u.U_APPLIED, S.at())
     S.pace(l, u)
-    S.figure(l, S.at(), F_SEATED, 1)
-    S.figure(l, S.at(), F_WAIT, wait)
-    if wait <= S.set[K.SET_SERVICE + 1] then S.figure(l, S.at(), F_WITHIN, 1) end
+    S.count_seated(l, S.at(), S.lasted(u.U_APPLIED, S.at()))
     S.change.agent.A_SERVED = S.change.agent.A_SERVED + 1
 end
 

@@ -100,25 +100,56 @@ function S.make_reads()
     function S.lane_next(after)
         local m = call('ZRANGEBYLEX', INDEX, (after and '(' or '[') .. K.KIND_LANE .. 'n' .. (after or ''),
             '(' .. K.KIND_LANE .. 'n\255', 'LIMIT', '0', '1')[1]
+        if m and byte(m, 3) == 44 then return S.lane_next(',:') end -- the comma of earlier figures
         return m and S.find(K.KIND_LANE, sub(m, 3))
     end
 
-    -- Add the users of @l to @x, and its figures of today to @f.
-    function S.lane_add(l, f, x)
-        local g = S.figures(l.data)
+    local ALL = '>' .. string.rep('I7', K.FIGURES)
+
+    local function add(to, data)
+        local by = {struct.unpack(ALL, data)}
+        for i = F_ARRIVED, K.FIGURES do to[i] = to[i] + by[i] end
+    end
+
+    -- Add the users of @l to @x, its figures of today to @f, and those of its life to @life.
+    function S.lane_add(l, f, x, life)
+        if not S.earlier then S.make_figures() end
         x[1], x[2], x[3], x[4] = x[1] + l.L_WAITING, x[2] + l.L_AWAY, x[3] + l.L_OFFERED, x[4] + l.L_SEATED
-        if g[F_DAY] == S.day_of(S.now) + K.DAY_SHIFT then
-            for i = F_SEATED, F_DROPPED do f[i] = f[i] + g[i] end
+        if struct.unpack('>I7', l.data) >= S.day_start(S.now) then add(f, l.data) end
+        if life then
+            add(life, l.data)
+            add(life, S.earlier(l.order).data)
         end
     end
+
+    -- Return the figures of lanes that were removed.
+    function S.removed()
+        if not S.earlier then S.make_figures() end
+        return S.earlier(0).data
+    end
+
+    function S.zeros()
+        local f = {}
+        for i = 1, K.FIGURES do f[i] = 0 end
+        return f
+    end
+
+    local function share(part, whole) return whole > 0 and floor(part * 10000 / whole) or -1 end
 
     -- Set the statistics of a day that @f has.
     function S.today(f, x)
         x[13], x[14], x[15], x[16] = f[F_SEATED], f[F_ABANDONED], f[F_TIMEOUT], f[F_FINISHED]
-        x[17] = f[F_SEATED] > 0 and floor(f[F_WITHIN] * 10000 / f[F_SEATED]) or -1
+        x[17] = share(f[F_WITHIN], f[F_SEATED] + f[F_ABANDONED] + f[F_TIMEOUT] - f[F_ABANDONED_WITHIN])
         x[18] = f[F_SEATED] > 0 and floor(f[F_WAIT] / f[F_SEATED]) or -1
         x[19] = f[F_FINISHED] > 0 and floor(f[F_TALK] / f[F_FINISHED]) or -1
-        x[20] = f[F_DROPPED]
+        x[20], x[22], x[23], x[24] = f[F_DROPPED], f[F_ARRIVED], f[F_WITHIN], f[F_ABANDONED_WITHIN]
+        x[25] = share(f[F_WITHIN], f[F_SEATED])
+    end
+
+    -- Set the statistics of the life of the queue that @f has.
+    function S.life(f, x)
+        x[26], x[27], x[28], x[29], x[30] = f[F_ARRIVED], f[F_SEATED], f[F_WITHIN], f[F_ABANDONED], f[F_ABANDONED_WITHIN]
+        x[31], x[32], x[33], x[34], x[35] = f[F_TIMEOUT], f[F_FINISHED], f[F_DROPPED], f[F_WAIT], f[F_TALK]
     end
 
     function S.lanes()
@@ -127,13 +158,13 @@ function S.make_reads()
         l = S.lane_next(S.a[K.ARG_AFTER])
         while l do
             if n == max or passed >= K.STEP_MAX then S.more = 1 return end
-            local x, f = {0, 0, 0, 0}, {0, 0, 0, 0, 0, 0, 0, 0, 0}
+            local x, f = {0, 0, 0, 0}, S.zeros()
             n, S.agent = n + 1, l.id
             x[11], x[12], passed = S.longest_waits(l.id, passed)
             S.lane_add(l, f, x)
             S.today(f, x)
             S.rows = S.rows or {}
-            S.rows[n] = {'', '', l.id, '', 0, x[17], 0, x[1], x[2], x[3], x[4], x[11], x[18], x[19], x[13], x[14], x[15], x[16], 0, 0, ''}
+            S.rows[n] = {'', '', l.id, '', x[22], x[17], 0, x[1], x[2], x[3], x[4], x[11], x[18], x[19], x[13], x[14], x[15], x[16], x[23], x[24], ''}
             l = S.lane_next(l.id)
         end
         S.agent = ''
@@ -141,15 +172,16 @@ function S.make_reads()
 
     function S.stats()
         S.extra = {}
-        for i = 1, 22 do S.extra[i] = 0 end
+        for i = 1, K.STATS do S.extra[i] = 0 end
         if not S.exists then S.status = K.MISSING return end
-        local x, f, lane, passed = S.extra, {0, 0, 0, 0, 0, 0, 0, 0, 0}, S.a[K.ARG_LANE] or nil, 0
+        local x, f, life, lane, passed = S.extra, S.zeros(), S.zeros(), S.a[K.ARG_LANE] or nil, 0
         local l
         if lane then l = S.find(K.KIND_LANE, lane) else l = S.lane_next() end
         while l do
-            S.lane_add(l, f, x)
+            S.lane_add(l, f, x, life)
             l = not lane and S.lane_next(l.id)
         end
+        if not lane then add(life, S.removed()) end
         if lane and S.cnt(K.COUNT_FOR_ALL) < S.cnt(K.AGENT_IDLE) + S.cnt(K.AGENT_OFFERED) + S.cnt(K.AGENT_BUSY) + S.cnt(K.AGENT_WRAPUP) + S.cnt(K.AGENT_PAUSED) then
             S.servers_count(lane, x)
         else
@@ -159,8 +191,67 @@ function S.make_reads()
         x[11], x[12], passed = S.longest_waits(lane, 0)
         if passed > K.STEP_MAX then S.more = 1 end
         S.today(f, x)
+        S.life(life, x)
         x[21], x[22] = S.cnt(K.COUNT_VISITS), S.set[K.SET_SCOPE_MODE + 1]
         S.reason(K.KIND_REFUSAL, K.R_REASON, nil, false, 1)
+    end
+
+    -- Return an iterator over the lane of the command, or all.
+    local function lanes_of()
+        local lane, l, done = S.a[K.ARG_LANE] or nil, nil, false
+        if not S.earlier then S.make_figures() end
+        return function()
+            if not lane then
+                l = S.lane_next(l and l.id)
+                return l
+            end
+            l, done = not done and S.find(K.KIND_LANE, lane) or nil, true
+            return l
+        end
+    end
+
+    local PARTS = '>I7I7I7I7I7I7I7I7'
+
+    function S.intervals()
+        local rows, day, n = {}, S.day_start(S.now), 0
+        local first = math.max(floor((day - K.DAY_SHIFT) / 15), 0)
+        if not S.exists then S.status = K.MISSING return end
+        for l in lanes_of() do
+            if struct.unpack('>I7', l.data) >= day then
+                local e, last = S.earlier(l.order).data, {0, 0, 0, 0, 0, 0, 0, 0}
+                e = e .. sub(l.data, K.F_QUARTER * 7 - 6, K.F_QUARTER * 7 - 7 + K.QUARTER_BYTES)
+                for at = K.FIGURES_BYTES + 1, #e, K.QUARTER_BYTES do
+                    local part = {struct.unpack(PARTS, e, at)}
+                    local to = rows[part[1] - first] or {0, 0, 0, 0, 0, 0, 0, 0}
+                    rows[part[1] - first] = to
+                    for i = 2, 8 do to[i] = to[i] + part[i] - last[i] end
+                    last = part
+                end
+            end
+        end
+        S.rows = {}
+        for i = 0, K.QUARTERS_MAX - 1 do
+            local f = rows[i]
+            if f and f[2] + f[3] + f[4] + f[5] + f[6] + f[7] + f[8] > 0 then
+                n = n + 1
+                S.rows[n] = {'', '', '', '', 0, 0, 0, f[2], (first + i) * 900000, 0, 0, 0, f[7], f[8], f[3], f[4], f[5], f[6], 0, 0, ''}
+            end
+        end
+    end
+
+    function S.waits()
+        local f, sum, n = S.zeros(), 0, 0
+        if not S.exists then S.status = K.MISSING return end
+        for l in lanes_of() do
+            add(f, l.data)
+            add(f, S.earlier(l.order).data)
+        end
+        if not S.a[K.ARG_LANE] then add(f, S.removed()) end
+        S.rows = {}
+        for bound in string.gmatch(K.WAIT_BOUNDS .. '-0.001', '%S+') do
+            sum, n = sum + f[F_WAITS + n], n + 1
+            S.rows[n] = {'', '', '', '', 0, 0, 0, 0, 0, 0, 0, bound * 1000, 0, 0, 0, 0, sum, 0, 0, 0, ''}
+        end
     end
 
     -- Return a visit as a row.

@@ -48,12 +48,8 @@ function S.lane_comes(l)
         S.status, S.because = K.FULL, 'the queue has too many lanes (limit 1000)'
         return false
     end
+    if over and not S.turn then S.make_figures() end
     return true, over
-end
-
-function S.lane_goes(over)
-    S.erase(over)
-    S.add(K.COUNT_LANES, -1)
 end
 
 -- The mode of the queue lets no new user in.
@@ -97,7 +93,9 @@ function S.apply_verb()
     local room, over = S.lane_comes(l)
     if not room then return end
     S.step()
-    if over then S.lane_goes(over) end
+    if over then S.lane_remove(over) end
+    S.figures_at(l, S.at())
+    l.f[F_ARRIVED], l.dirty = l.f[F_ARRIVED] + 1, true
     S.user_settle(new, (S.user_move(new, K.USER_E_APPLY)))
     S.subject(S.verb, K.USER_GONE, new)
     if found and alone then
@@ -242,7 +240,7 @@ function S.make_steps()
         local room, over = S.lane_comes(to)
         if not room then return end
         S.step()
-        if over then S.lane_goes(over) end
+        if over then S.lane_remove(over) end
         if key ~= '' then
             if not S.refuse then S.make_refusals() end
             S.forget({data = key}, S.at())

@@ -445,7 +445,9 @@ struct usher_queue_result_statistics {
     int64_t abandoned_today;  /* users that left or were lost before that */
     int64_t timeout_today;    /* users that waited for maxwait */
     int64_t finished_today;   /* stays in a room that ended */
-    int64_t service_level;    /* of 10,000 seated today, those within service_ms; -1: none yet */
+    int64_t service_level;    /* of 10,000 today, those seated within service_ms: within_today ÷
+                               * (seated_today + abandoned_today + timeout_today -
+                               * abandoned_within_today); -1: none yet */
     int64_t wait_ms;          /* mean from apply, or from the loss of the agent, to the room, of
                                * those seated today; -1: none yet */
     int64_t talk_ms;          /* mean from room to end, of those finished today; -1: none yet */
@@ -453,6 +455,15 @@ struct usher_queue_result_statistics {
     int64_t visits;           /* ended visits that the queue keeps; with `archive`, those that are
                                * in no history yet */
     int64_t mode;             /* enum usher_scope_mode */
+    int64_t arrived_today;    /* users that applied */
+    int64_t within_today;     /* of those seated, within service_ms */
+    int64_t abandoned_within_today; /* of those abandoned, within service_ms */
+    int64_t service_seated;         /* of 10,000 seated today, those within service_ms; -1: none */
+    /* since the queue or lane was created; they never fall while the queue has its epoch */
+    int64_t arrived_total, seated_total, within_total, abandoned_total, abandoned_within_total;
+    int64_t timeout_total, finished_total, dropped_total;
+    int64_t wait_total_ms; /* sum of the waits of those seated */
+    int64_t talk_total_ms; /* sum of the times in rooms of those finished */
 };
 
 /*

@@ -208,6 +208,10 @@ static enum usher_status verb(struct run *run)
         return usher__queue_agents(w);
     case USHER_QUEUE_STATS:
         return usher__queue_stats(w);
+    case USHER_QUEUE_INTERVALS:
+        return usher__queue_intervals(w);
+    case USHER_QUEUE_WAITS:
+        return usher__queue_waits(w);
     case USHER_QUEUE_LANES:
         return usher__queue_lanes(w);
     case USHER_QUEUE_HISTORY:
@@ -407,6 +411,7 @@ static const struct usher__constant constants[] = {
     { "OLD_RANKS", OLD_RANKS },
     { "OLD_LIMITS", OLD_LIMITS },
     { "FIGURES", FIGURES },
+    { "STATS", STATS },
     { "AGENT_PAUSING", USHER_QUEUE_AGENT_PAUSING },
     { "RANKS", RANKS },
     { "ABSENT_MAX", ABSENT_MAX },
@@ -419,6 +424,10 @@ static const struct usher__constant constants[] = {
     { "FOREVER", USHER__FOREVER },
     { "CHANGE_MAX", USHER_CHANGE_MAX },
     { "DAY_SHIFT", DAY_SHIFT },
+    { "QUARTERS_MAX", QUARTERS_MAX },
+    { "QUARTER_BYTES", (int64_t)QUARTER_BYTES },
+    { "FIGURES_BYTES", (int64_t)FIGURES_BYTES },
+    { "LANE_EARLIER", LANE_EARLIER },
     { NULL, 0 },
 };
 

@@ -72,15 +72,39 @@ enum {
     SETTINGS
 };
 
+/* The values of stats. */
+enum {
+#define SETTING_SET(field)
+#define SETTING_STATS(field) STAT_##field,
+#define SETTING_CHANGES(field)
+#define EXTRA(verb, type, member, field) SETTING_##verb(field)
+#include "core/queue_verbs.def"
+#undef SETTING_SET
+#undef SETTING_STATS
+#undef SETTING_CHANGES
+    STATS
+};
+
 /* Links may be ranked by an earlier strategy; deadlines may follow an earlier ttl or maxwait. */
 enum { OLD_RANKS = 1, OLD_LIMITS = 2 };
 
 /* States of a refusal. */
 enum { R_REFUSED, R_FORGOTTEN, R_SEARCH, R_LIMITS, R_REASON };
 
-#define FIGURES (F_LAST + 1)
+#define WAITS (USHER__WAIT_BOUNDS + 1) /* numbers of the histogram; the last one has no bound */
+#define FIGURES (F_WAITS + WAITS)
 #define FIGURE_BYTES 7
-#define DAY_SHIFT 1000 /* so that days of a local time before 1970 are not below zero */
+#define FIGURES_BYTES ((size_t)FIGURES * FIGURE_BYTES)
+#define COUNTED F_ARRIVED /* the first figure that counts: it is of a day */
+#define DAY_SHIFT 10000   /* minutes, so that a midnight before 1970 is not below zero */
+#define QUARTER_MIN 15
+#define QUARTER_MS (QUARTER_MIN * INT64_C(60000))
+#define QUARTERS_MAX 97 /* of a day, if its midnight is within one */
+#define QUARTER_BYTES ((size_t)(F_TALK + 1 - F_QUARTER) * FIGURE_BYTES)
+#define EARLIER_MAX (FIGURES_BYTES + QUARTERS_MAX * QUARTER_BYTES)
+
+/* States of KIND_LANE. */
+enum { LANE_NOW, LANE_EARLIER };
 
 #define VISIT_SEPARATOR '\n'
 
@@ -111,11 +135,20 @@ struct agent {
     bool leaving; /* its rooms are being emptied for good: no events */
 };
 
-/* A lane.  Its statistics stay packed: most changes of a lane concern at most three of them. */
+/* Figures of a lane from before its present quarter hour: see queue_figures.c. */
+struct earlier {
+    struct usher_record r; /* its data are below */
+    char id[24];
+    unsigned char data[EARLIER_MAX];
+};
+
+/* A lane.  Its statistics stay packed: most changes of a lane concern few of them. */
 struct lane {
     struct usher_record r; /* data: as stored, or as below */
     bool dirty;
-    unsigned char data[FIGURES * FIGURE_BYTES];
+    bool turned; /* a quarter hour or a day has ended: `earlier` is to be written */
+    unsigned char data[FIGURES_BYTES];
+    struct earlier earlier;
 };
 
 /* The subject of a change, for its notice. */
@@ -137,6 +170,8 @@ struct queue_change {
     struct agent agent;
     unsigned n_lanes;
     struct lane lanes[3];
+    struct lane over;       /* a lane that a new one replaces */
+    struct earlier removed; /* figures of all such lanes */
     unsigned char agent_data[AGENT_DATA];
     unsigned char visit_data[2 * USHER_NAME_MAX + 1 + 24]; /* the id is at the end */
     unsigned char user_data[2 * LANES_MAX * 32];           /* ids at a login; of a refusal */
@@ -272,22 +307,37 @@ static inline void four_put(unsigned char *at, uint32_t v)
 }
 
 /* Read seven bytes as twice four, for which compilers make fast code. */
-static inline int64_t figure(const struct lane *l, int which)
+static inline int64_t figure_of(const void *data, int which)
 {
-    const unsigned char *at = (const unsigned char *)l->r.data.data + (size_t)which * FIGURE_BYTES;
+    const unsigned char *at = (const unsigned char *)data + (size_t)which * FIGURE_BYTES;
 
     return (int64_t)((uint64_t)four_get(at) << 24 | (four_get(at + 3) & 0xffffffu));
 }
 
-static inline void figure_set(struct lane *l, int which, int64_t v)
+static inline int64_t figure(const struct lane *l, int which)
 {
-    unsigned char *at = l->data + (size_t)which * FIGURE_BYTES;
+    return figure_of(l->r.data.data, which);
+}
 
-    if (l->r.data.data != (const char *)l->data)
-        l->r.data.data = memcpy(l->data, l->r.data.data, sizeof l->data);
+static inline void figure_put(unsigned char *data, int which, int64_t v)
+{
+    unsigned char *at = data + (size_t)which * FIGURE_BYTES;
+
     four_put(at + 3, (uint32_t)v);
     four_put(at, (uint32_t)((uint64_t)v >> 24));
+}
+
+static inline void figure_set(struct lane *l, int which, int64_t v)
+{
+    if (l->r.data.data != (const char *)l->data)
+        l->r.data.data = memcpy(l->data, l->r.data.data, sizeof l->data);
+    figure_put(l->data, which, v);
     l->dirty = true;
+}
+
+static inline void figure_add(struct lane *l, int which, int64_t by)
+{
+    figure_set(l, which, figure(l, which) + by);
 }
 
 /* Return whether @verb only reads: it does not advance the clock of the queue. */
@@ -295,7 +345,7 @@ static inline bool usher__queue_reads(enum usher_verb verb)
 {
     return verb == USHER_QUEUE_WHERE || verb == USHER_QUEUE_ROOM || verb == USHER_QUEUE_LIST ||
            verb == USHER_QUEUE_AGENTS || verb == USHER_QUEUE_STATS || verb == USHER_QUEUE_HISTORY ||
-           verb == USHER_QUEUE_LANES;
+           verb == USHER_QUEUE_LANES || verb == USHER_QUEUE_INTERVALS || verb == USHER_QUEUE_WAITS;
 }
 
 /* ---- queue_change.c ---- */
@@ -326,10 +376,6 @@ enum usher_status usher__queue_server(work *w, const struct usher_text *lane, ui
  * statistics are not of today.  MISSING: all are in use.
  */
 enum usher_status usher__queue_lane_over(work *w, struct usher_record *r);
-/* Count in the statistics of the day of @at.  Those of an earlier day are cleared, and later events
- * of that day are not counted. */
-void usher__queue_figure(const struct usher_scope *s, struct lane *l, int64_t at, int which,
-                         int64_t by);
 /* Count a user of state @state in (@by 1) or out (-1). */
 void usher__queue_count(struct queue_change *qc, struct lane *l, unsigned state, int64_t by);
 void usher__queue_change_init(struct queue_change *qc);
@@ -364,7 +410,8 @@ enum usher_status usher__queue_user_leaves(struct run *run, struct queue_change 
 /* ---- queue_match.c ---- */
 
 /* @u has its room from now on: update the statistics. */
-void usher__queue_seated(work *w, struct queue_change *qc, struct lane *l, struct usher_record *u);
+enum usher_status usher__queue_seated(work *w, struct queue_change *qc, struct lane *l,
+                                      struct usher_record *u);
 /* Give @u, a waiting user (@stored, or new in @qc), to the agent of @qc, which is open. */
 enum usher_status usher__queue_give(struct run *run, struct queue_change *qc,
                                     struct usher_record *u, bool stored);
@@ -506,6 +553,26 @@ enum usher_status usher__queue_finish(struct run *run);
 enum usher_status usher__queue_accept_or_reject(struct run *run, bool accept);
 enum usher_status usher__queue_move(struct run *run);
 
+/* ---- queue_figures.c ---- */
+
+/* Return the local midnight before @at, as F_DAY has it. */
+int64_t usher__queue_day(const struct usher_scope *s, int64_t at);
+/* Begin the day and the quarter hour of @at in @l.  An event is counted after this. */
+enum usher_status usher__queue_figures_at(work *w, struct lane *l, int64_t at);
+/* Count a user that was seated at @at after it waited for @wait. */
+enum usher_status usher__queue_count_seated(work *w, struct lane *l, int64_t at, int64_t wait);
+/* Count a visit or stay of @u that ended at @at. */
+enum usher_status usher__queue_count_ended(work *w, struct lane *l, const struct usher_record *u,
+                                           enum usher_queue_outcome outcome, int64_t at);
+/* Load the earlier figures of the lane with this order; 0: those of removed lanes.  If there are
+ * none, they are zeros. */
+enum usher_status usher__queue_earlier(work *w, uint64_t order, struct earlier *e);
+/* Erase the lane qc->over, and keep what it has counted. */
+enum usher_status usher__queue_lane_remove(work *w, struct queue_change *qc);
+/* Find the first lane after @after, or MISSING. */
+enum usher_status usher__queue_lane_next(work *w, const struct usher_text *after,
+                                         struct usher_record *r);
+
 /* ---- queue_reads.c ---- */
 
 /* Add the reason of the mode, if there is one, to the answer. */
@@ -514,6 +581,8 @@ enum usher_status usher__queue_list(work *w);
 enum usher_status usher__queue_agents(work *w);
 enum usher_status usher__queue_stats(work *w);
 enum usher_status usher__queue_lanes(work *w);
+enum usher_status usher__queue_intervals(work *w);
+enum usher_status usher__queue_waits(work *w);
 enum usher_status usher__queue_history(work *w);
 enum usher_status usher__queue_drain(work *w);
 

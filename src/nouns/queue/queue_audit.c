@@ -90,6 +90,20 @@ static const char *user_fault(const struct usher_record *r)
     return r->group.size == 0 ? "is in no lane" : NULL;
 }
 
+static const char *lane_fault(const struct usher_record *r)
+{
+    if (r->state > LANE_EARLIER ||
+        (r->state == LANE_EARLIER) != (r->id.size != 0 && r->id.data[0] == ','))
+        return "has an unknown state";
+    if (r->slots != (r->state == LANE_NOW ? 1 : 0))
+        return "is in lists that do not match its state";
+    if (r->data.size != FIGURES_BYTES &&
+        (r->state == LANE_NOW || r->data.size < FIGURES_BYTES || r->data.size > EARLIER_MAX ||
+         (r->data.size - FIGURES_BYTES) % QUARTER_BYTES != 0))
+        return "has figures that cannot be read";
+    return NULL;
+}
+
 const char *usher__queue_record_fault(const struct usher_scope *scope, const struct usher_record *r)
 {
     const char *range = range_fault(r);
@@ -115,6 +129,7 @@ const char *usher__queue_record_fault(const struct usher_scope *scope, const str
     case KIND_USER:
         return user_fault(r);
     case KIND_LANE:
+        return lane_fault(r);
     case KIND_VISIT:
     case KIND_ABSENT:
     case USHER_KIND_REQUEST:
@@ -186,6 +201,8 @@ void usher__queue_tally(struct usher__tally *t, const struct usher_record *r)
             t->sum[0] += text_hash((uint32_t)(text_hash((uint32_t)r->n[U_NO], &r->owner)), &r->id);
         break;
     case KIND_LANE:
+        if (r->state == LANE_EARLIER)
+            break;
         t->counts[COUNT_LANES]++;
         for (uint32_t state = USHER_QUEUE_USER_WAITING; state <= USHER_QUEUE_USER_AWAY; state++)
             usher__tally_add(&t->sums[1], r->n[state - 1], text_hash(state, &r->id));

@@ -293,9 +293,6 @@ enum usher_status usher__queue_agent_save(work *w, struct queue_change *qc, bool
 
 /* ---- lanes ------------------------------------------------------------------------ */
 
-/* The size for a lane of an earlier version, without F_DROPPED. */
-#define OLD_DATA ((size_t)(FIGURES - 1) * FIGURE_BYTES)
-
 enum usher_status usher__queue_lane_hold(work *w, struct queue_change *qc,
                                          const struct usher_text *id, struct lane **ret)
 {
@@ -310,7 +307,7 @@ enum usher_status usher__queue_lane_hold(work *w, struct queue_change *qc,
     l = &qc->lanes[qc->n_lanes];
     if (w->scope.ref != NULL)
         status = w->ops->find(w->txn, &w->scope, KIND_LANE, id, &l->r);
-    l->dirty = false;
+    l->dirty = l->turned = false;
     if (status == USHER_MISSING) {
         memset(&l->r, 0, sizeof l->r);
         l->r.kind = KIND_LANE;
@@ -318,13 +315,6 @@ enum usher_status usher__queue_lane_hold(work *w, struct queue_change *qc,
         l->r.data.data = memset(l->data, 0, sizeof l->data);
     } else if (status != USHER_OK) {
         return status;
-    } else if (l->r.data.size == OLD_DATA) {
-        size_t before = (size_t)F_DROPPED * FIGURE_BYTES;
-
-        memcpy(l->data, l->r.data.data, before);
-        memset(l->data + before, 0, FIGURE_BYTES);
-        memcpy(l->data + before + FIGURE_BYTES, l->r.data.data + before, OLD_DATA - before);
-        l->r.data.data = (const char *)l->data;
     } else if (l->r.data.size != sizeof l->data) {
         return damaged(w);
     }
@@ -336,7 +326,7 @@ enum usher_status usher__queue_lane_hold(work *w, struct queue_change *qc,
 
 enum usher_status usher__queue_lane_over(work *w, struct usher_record *r)
 {
-    uint64_t today = (uint64_t)(usher__day(w->now, w->scope.settings[SET_ZONE]) + DAY_SHIFT);
+    uint64_t today = (uint64_t)usher__queue_day(&w->scope, w->now);
     uint64_t rank = 0, order = 0;
 
     if (w->scope.ref == NULL)
@@ -376,20 +366,8 @@ static void lane_save(struct queue_change *qc, struct lane *l)
                     ? LANE_IN_USE
                     : (uint64_t)figure(l, F_DAY);
     usher__change_save(&qc->c, &l->r);
-}
-
-void usher__queue_figure(const struct usher_scope *s, struct lane *l, int64_t at, int which,
-                         int64_t by)
-{
-    int64_t day = usher__day(at, s->settings[SET_ZONE]) + DAY_SHIFT;
-
-    if (day > figure(l, F_DAY)) {
-        for (int i = F_SEATED; i <= F_DROPPED; i++)
-            figure_set(l, i, 0);
-        figure_set(l, F_DAY, day);
-    }
-    if (day == figure(l, F_DAY))
-        figure_set(l, which, figure(l, which) + by);
+    if (l->turned)
+        usher__change_save(&qc->c, &l->earlier.r);
 }
 
 void usher__queue_count(struct queue_change *qc, struct lane *l, unsigned state, int64_t by)
@@ -685,7 +663,6 @@ static enum usher_status visit_end(work *w, struct queue_change *qc, const struc
                                    enum usher_queue_outcome outcome, int64_t at)
 {
     struct usher_scope *s = qc->c.scope;
-    bool seated = u->state == USHER_QUEUE_USER_SEATED;
     int64_t *counts = s->counts;
     struct usher_record v, old;
     struct usher_queue_result_row row;
@@ -696,15 +673,9 @@ static enum usher_status visit_end(work *w, struct queue_change *qc, const struc
 
     if (status != USHER_OK)
         return status;
-    if (seated) {
-        usher__queue_figure(s, l, at, F_FINISHED, 1);
-        usher__queue_figure(s, l, at, F_TALK, lasted(u->n[U_MATCHED], at));
-    } else {
-        usher__queue_figure(s, l, at,
-                            outcome == USHER_QUEUE_OUTCOME_TIMEOUT ? F_TIMEOUT : F_ABANDONED, 1);
-    }
-    if (outcome == USHER_QUEUE_OUTCOME_DROPPED)
-        usher__queue_figure(s, l, at, F_DROPPED, 1);
+    status = usher__queue_count_ended(w, l, u, outcome, at);
+    if (status != USHER_OK)
+        return status;
     row = visit_row(qc, u, outcome, at);
     if (w->ops->append != NULL)
         status = w->ops->append(w->txn, s, &row);

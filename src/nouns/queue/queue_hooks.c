@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/queue.h"
 #include "core/text.h"
 #include "core/verbs.h"
 #include "core/wide.h"
@@ -138,6 +139,9 @@ static void lua(struct usher__out *o)
     usher__print(o, "local OUTCOMES = '");
     for (unsigned i = 0; i <= USHER_QUEUE_OUTCOME_REQUEUED; i++)
         usher__print(o, "%-10s", usher__outcome_words[i]);
+    usher__print(o, "'\nlocal WAIT_BOUNDS = '");
+    for (int i = 0; i < USHER__WAIT_BOUNDS; i++)
+        usher__print(o, "%" PRId64 " ", usher__wait_bounds[i]);
     usher__print(o, "'\n");
 }
 

@@ -23,17 +23,14 @@ static void pace(work *w, struct lane *l, const struct usher_record *u)
     figure_set(l, F_LAST, usher__work_at(w));
 }
 
-void usher__queue_seated(work *w, struct queue_change *qc, struct lane *l, struct usher_record *u)
+enum usher_status usher__queue_seated(work *w, struct queue_change *qc, struct lane *l,
+                                      struct usher_record *u)
 {
-    const struct usher_scope *s = &w->scope;
-    int64_t wait = lasted(u->n[U_APPLIED], usher__work_at(w));
+    int64_t at = usher__work_at(w);
 
     pace(w, l, u);
-    usher__queue_figure(s, l, usher__work_at(w), F_SEATED, 1);
-    usher__queue_figure(s, l, usher__work_at(w), F_WAIT, wait);
-    if (wait <= s->settings[SET_SERVICE])
-        usher__queue_figure(s, l, usher__work_at(w), F_WITHIN, 1);
     qc->agent.r.n[A_SERVED]++;
+    return usher__queue_count_seated(w, l, at, lasted(u->n[U_APPLIED], at));
 }
 
 enum usher_status usher__queue_give(struct run *run, struct queue_change *qc,
@@ -65,7 +62,9 @@ enum usher_status usher__queue_give(struct run *run, struct queue_change *qc,
     } else {
         a->r.n[A_SEATED]++;
         usher__queue_agent_event(w, qc, USHER__AGENT_SEAT, usher__work_at(w));
-        usher__queue_seated(w, qc, l, u);
+        status = usher__queue_seated(w, qc, l, u);
+        if (status != USHER_OK)
+            return status;
         u->n[U_END] = 0;
     }
     usher__queue_user_settle(

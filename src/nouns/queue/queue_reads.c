@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "core/number.h"
+#include "core/queue.h"
 #include "core/text.h"
 
 static size_t rows_max(const work *w)
@@ -211,6 +212,12 @@ enum usher_status usher__queue_tell_reason(work *w, const struct usher__reason *
     return row.user.size != 0 ? usher_result_add_row(w->reply, USHER_QUEUE, &row) : USHER_OK;
 }
 
+/* Return @part of @whole in parts of 10,000; -1: @whole is 0. */
+static int64_t share(int64_t part, int64_t whole)
+{
+    return whole > 0 ? part * 10000 / whole : -1;
+}
+
 /* Set the statistics of a day that @f has. */
 static void today(const int64_t *f, struct usher_queue_result_statistics *s)
 {
@@ -218,24 +225,76 @@ static void today(const int64_t *f, struct usher_queue_result_statistics *s)
     s->abandoned_today = f[F_ABANDONED];
     s->timeout_today = f[F_TIMEOUT];
     s->finished_today = f[F_FINISHED];
-    s->service_level = f[F_SEATED] > 0 ? f[F_WITHIN] * 10000 / f[F_SEATED] : -1;
+    s->arrived_today = f[F_ARRIVED];
+    s->within_today = f[F_WITHIN];
+    s->abandoned_within_today = f[F_ABANDONED_WITHIN];
+    s->service_level =
+        share(f[F_WITHIN], f[F_SEATED] + f[F_ABANDONED] + f[F_TIMEOUT] - f[F_ABANDONED_WITHIN]);
+    s->service_seated = share(f[F_WITHIN], f[F_SEATED]);
     s->wait_ms = f[F_SEATED] > 0 ? f[F_WAIT] / f[F_SEATED] : -1;
     s->talk_ms = f[F_FINISHED] > 0 ? f[F_TALK] / f[F_FINISHED] : -1;
     s->dropped_today = f[F_DROPPED];
+}
+
+/* Set the statistics of the life of a lane or queue that @f has. */
+static void life(const int64_t *f, struct usher_queue_result_statistics *s)
+{
+    s->arrived_total = f[F_ARRIVED];
+    s->seated_total = f[F_SEATED];
+    s->within_total = f[F_WITHIN];
+    s->abandoned_total = f[F_ABANDONED];
+    s->abandoned_within_total = f[F_ABANDONED_WITHIN];
+    s->timeout_total = f[F_TIMEOUT];
+    s->finished_total = f[F_FINISHED];
+    s->dropped_total = f[F_DROPPED];
+    s->wait_total_ms = f[F_WAIT];
+    s->talk_total_ms = f[F_TALK];
+}
+
+static void add(int64_t *f, const void *data)
+{
+    for (int i = COUNTED; i < FIGURES; i++)
+        f[i] += figure_of(data, i);
+}
+
+/* Add the figures of the life of @l to @f. */
+static enum usher_status life_add(work *w, struct lane *l, int64_t *f)
+{
+    enum usher_status status;
+
+    if (l->r.ref == NULL) /* there is no such lane */
+        return USHER_OK;
+    status = usher__queue_earlier(w, l->r.order, &l->earlier);
+    if (status != USHER_OK)
+        return status;
+    add(f, l->r.data.data);
+    add(f, l->earlier.data);
+    return USHER_OK;
+}
+
+/* Add the figures of lanes that were removed to @f. */
+static enum usher_status removed_add(work *w, int64_t *f)
+{
+    struct earlier e;
+    enum usher_status status = usher__queue_earlier(w, 0, &e);
+
+    if (status == USHER_OK)
+        add(f, e.data);
+    return status;
 }
 
 /* Add the users of @l, and its figures of today to @f. */
 static void lane_add(const work *w, const struct lane *l, int64_t *f,
                      struct usher_queue_result_statistics *s)
 {
-    int64_t day = usher__day(w->now, w->scope.settings[SET_ZONE]) + DAY_SHIFT;
+    bool of_today = figure(l, F_DAY) >= usher__queue_day(&w->scope, w->now);
 
     s->waiting += l->r.n[L_WAITING];
     s->away += l->r.n[L_AWAY];
     s->offered += l->r.n[L_OFFERED];
     s->seated += l->r.n[L_SEATED];
-    for (int i = F_SEATED; i <= F_DROPPED && figure(l, F_DAY) == day; i++)
-        f[i] += figure(l, i);
+    if (of_today)
+        add(f, l->r.data.data);
 }
 
 enum usher_status usher__queue_stats(work *w)
@@ -244,7 +303,7 @@ enum usher_status usher__queue_stats(work *w)
     struct usher_queue_result_statistics *s = &reply_of(w)->of.stats;
     const int64_t *counts = w->scope.counts;
     int64_t of_lane[USHER_QUEUE_AGENT_PAUSED + 1] = { 0 };
-    int64_t f[FIGURES] = { 0 };
+    int64_t f[FIGURES] = { 0 }, of_life[FIGURES] = { 0 };
     int passed = 0;
     struct usher_text id = { NULL, 0 };
     struct usher__reason reason;
@@ -264,7 +323,7 @@ enum usher_status usher__queue_stats(work *w)
         } else {
             struct usher_record r;
 
-            status = w->ops->next(w->txn, &w->scope, KIND_LANE, &id, &r);
+            status = usher__queue_lane_next(w, &id, &r);
             if (status != USHER_OK)
                 break;
             id = r.id;
@@ -273,11 +332,17 @@ enum usher_status usher__queue_stats(work *w)
         if (status != USHER_OK)
             return status;
         lane_add(w, l, f, s);
+        status = life_add(w, l, of_life);
+        if (status != USHER_OK)
+            return status;
         if (g->lane.data != NULL)
             break;
     }
-    if (status != USHER_OK && status != USHER_MISSING)
+    if (status == USHER_MISSING)
+        status = removed_add(w, of_life);
+    if (status != USHER_OK)
         return status;
+    life(of_life, s);
     s->visits = counts[COUNT_VISITS];
     s->mode = w->scope.settings[SET_SCOPE_MODE];
     if (g->lane.data != NULL && counts[COUNT_FOR_ALL] < usher__queue_agents_now(&w->scope)) {
@@ -323,7 +388,7 @@ enum usher_status usher__queue_lanes(work *w)
         struct queue_change qc;
         struct lane *l;
         struct usher_record r;
-        enum usher_status status = w->ops->next(w->txn, &w->scope, KIND_LANE, &after, &r);
+        enum usher_status status = usher__queue_lane_next(w, &after, &r);
 
         if (status == USHER_MISSING) {
             q->agent_size = 0;
@@ -357,12 +422,137 @@ enum usher_status usher__queue_lanes(work *w)
         row.served = s.timeout_today;
         row.level = s.finished_today;
         row.no = s.service_level;
+        row.login = (uint64_t)s.arrived_today;
+        row.version = (uint64_t)s.within_today;
+        row.token = (uint64_t)s.abandoned_within_today;
         row.wait_ms = s.wait_ms;
         row.talk_ms = s.talk_ms;
         status = usher_result_add_row(w->reply, USHER_QUEUE, &row);
         if (status != USHER_OK)
             return status;
     }
+}
+
+/* Load the lane of the command, or without one the lane after @id, into @qc.  MISSING: none is
+ * left. */
+static enum usher_status lane_of(work *w, struct usher_text *id, struct queue_change *qc,
+                                 struct lane **ret)
+{
+    const struct usher_text *lane = &args(w)->lane;
+    struct usher_record r = { .id = *lane };
+    enum usher_status status = USHER_OK;
+
+    if (lane->data != NULL && id->data != NULL)
+        return USHER_MISSING;
+    if (lane->data == NULL)
+        status = usher__queue_lane_next(w, id, &r);
+    if (status != USHER_OK)
+        return status;
+    *id = r.id;
+    usher__queue_change_init(qc);
+    return usher__queue_lane_hold(w, qc, id, ret);
+}
+
+/* The figures of a quarter hour: F_ARRIVED to F_TALK. */
+enum { PARTS = F_TALK + 1 - F_ARRIVED };
+
+/* Add what was counted until the end of a quarter hour, @part, and not until @before. */
+static void interval_add(int64_t (*rows)[PARTS], int64_t first, const unsigned char *part,
+                         const unsigned char *before)
+{
+    int64_t at = figure_of(part, 0) - first;
+
+    for (int i = 0; i < PARTS && at >= 0 && at < QUARTERS_MAX; i++)
+        rows[at][i] += figure_of(part, i + 1) - (before != NULL ? figure_of(before, i + 1) : 0);
+}
+
+/* Add the quarter hours of @l from @first on. */
+static enum usher_status intervals_add(work *w, struct lane *l, int64_t (*rows)[PARTS],
+                                       int64_t first)
+{
+    const unsigned char *last = NULL, *at;
+    enum usher_status status = usher__queue_earlier(w, l->r.order, &l->earlier);
+
+    if (status != USHER_OK)
+        return status;
+    for (size_t n = FIGURES_BYTES; n < l->earlier.r.data.size; n += QUARTER_BYTES) {
+        interval_add(rows, first, l->earlier.data + n, last);
+        last = l->earlier.data + n;
+    }
+    at = (const unsigned char *)l->r.data.data + (size_t)F_QUARTER * FIGURE_BYTES;
+    interval_add(rows, first, at, last);
+    return USHER_OK;
+}
+
+enum usher_status usher__queue_intervals(work *w)
+{
+    int64_t rows[QUARTERS_MAX][PARTS] = { 0 };
+    int64_t day = usher__queue_day(&w->scope, w->now);
+    int64_t first = day > DAY_SHIFT ? (day - DAY_SHIFT) / QUARTER_MIN : 0;
+    struct usher_text id = { NULL, 0 };
+    struct queue_change qc;
+    struct lane *l;
+    enum usher_status status = USHER_OK;
+
+    if (w->scope.ref == NULL) {
+        w->reply->status = USHER_MISSING;
+        return USHER_OK;
+    }
+    w->reply->status = USHER_OK;
+    while ((status = lane_of(w, &id, &qc, &l)) == USHER_OK) {
+        if (l->r.ref != NULL && figure(l, F_DAY) >= day)
+            status = intervals_add(w, l, rows, first);
+        if (status != USHER_OK)
+            return status;
+    }
+    for (int i = 0; i < QUARTERS_MAX && status == USHER_MISSING; i++) {
+        const int64_t *f = rows[i] - F_ARRIVED;
+        struct usher_queue_result_row row = { 0 };
+        int64_t any = 0;
+
+        for (int k = 0; k < PARTS; k++)
+            any |= rows[i][k];
+        if (any == 0)
+            continue;
+        row.since_ms = (first + i) * QUARTER_MS;
+        row.priority = f[F_ARRIVED];
+        row.capacity = f[F_SEATED];
+        row.used = f[F_WITHIN];
+        row.served = f[F_ABANDONED];
+        row.level = f[F_TIMEOUT];
+        row.wait_ms = f[F_WAIT];
+        row.talk_ms = f[F_TALK];
+        if (usher_result_add_row(w->reply, USHER_QUEUE, &row) != USHER_OK)
+            return USHER_NOMEM;
+    }
+    return status == USHER_MISSING ? USHER_OK : status;
+}
+
+enum usher_status usher__queue_waits(work *w)
+{
+    int64_t f[FIGURES] = { 0 };
+    struct usher_text id = { NULL, 0 };
+    struct usher_queue_result_row row = { 0 };
+    struct queue_change qc;
+    struct lane *l;
+    enum usher_status status;
+
+    if (w->scope.ref == NULL) {
+        w->reply->status = USHER_MISSING;
+        return USHER_OK;
+    }
+    w->reply->status = USHER_OK;
+    while ((status = lane_of(w, &id, &qc, &l)) == USHER_OK)
+        if ((status = life_add(w, l, f)) != USHER_OK)
+            return status;
+    if (status == USHER_MISSING)
+        status = args(w)->lane.data == NULL ? removed_add(w, f) : USHER_OK;
+    for (int i = 0; i < WAITS && status == USHER_OK; i++) {
+        row.until_ms = i < USHER__WAIT_BOUNDS ? usher__wait_bounds[i] * 1000 : -1;
+        row.served += f[F_WAITS + i];
+        status = usher_result_add_row(w->reply, USHER_QUEUE, &row);
+    }
+    return status;
 }
 
 /* Write @r, a visit, as a row.  Return false if it cannot be read. */

@@ -93,24 +93,18 @@ enum usher_status usher__queue_served(work *w, const struct usher_text *lane)
                                                : usher__queue_server(w, lane, 0, &server);
 }
 
-/* Check that there is space for @l if it is new.  OK: *@over is erased for it.  MISSING: none has
- * to be.  FULL: there is no space, and that is answered. */
-static enum usher_status lane_comes(work *w, const struct lane *l, struct usher_record *over)
+/* Check that there is space for @l if it is new.  OK: @qc->over is erased for it.  MISSING: none
+ * has to be.  FULL: there is no space, and that is answered. */
+static enum usher_status lane_comes(work *w, const struct lane *l, struct queue_change *qc)
 {
     enum usher_status status;
 
     if (l->r.ref != NULL)
         return USHER_MISSING;
-    status = usher__queue_lane_over(w, over);
+    status = usher__queue_lane_over(w, &qc->over.r);
     if (status == USHER_MISSING && w->scope.counts[COUNT_LANES] >= USHER_QUEUE_LANES_MAX)
         return usher__say(w->reply, USHER_FULL, "the queue has too many lanes (limit 1000)");
     return status;
-}
-
-static void lane_goes(struct queue_change *qc, const struct usher_record *over)
-{
-    usher__change_erase(&qc->c, over);
-    qc->c.scope->counts[COUNT_LANES]--;
 }
 
 /* The mode of the queue lets no new user in. */
@@ -131,7 +125,7 @@ enum usher_status usher__queue_apply(struct run *run)
     const int64_t *set = w->scope.settings, *counts = w->scope.counts;
     bool found = false, alone;
     struct queue_change qc;
-    struct usher_record u, new, a, over;
+    struct usher_record u, new, a;
     struct lane *l;
     uint64_t token_login = 0;
     enum usher_status status = usher__queue_load(run, KIND_USER, &g->user, &u);
@@ -200,12 +194,17 @@ enum usher_status usher__queue_apply(struct run *run)
         usher__say(w->reply, USHER_FULL, "the queue is full (limit=)");
         return USHER_OK;
     }
-    status = lane_comes(w, l, &over);
+    status = lane_comes(w, l, &qc);
     if (status != USHER_OK && status != USHER_MISSING)
         return status == USHER_FULL ? USHER_OK : status;
     usher__queue_change_step(w, &qc);
     if (status == USHER_OK)
-        lane_goes(&qc, &over);
+        status = usher__queue_lane_remove(w, &qc);
+    if (status == USHER_OK || status == USHER_MISSING)
+        status = usher__queue_figures_at(w, l, usher__work_at(w));
+    if (status != USHER_OK)
+        return status;
+    figure_add(l, F_ARRIVED, 1);
     usher__queue_user_settle(&new, usher__queue_user_move(w, &new, USHER__USER_APPLY).to);
     usher__queue_change_subject(&qc, USHER_QUEUE_APPLY, USHER_QUEUE_USER_GONE, &new);
     if (found && alone) {
@@ -465,7 +464,9 @@ enum usher_status usher__queue_accept_or_reject(struct run *run, bool accept)
         usher__queue_agent_event(w, &qc, USHER__AGENT_SEAT, usher__work_at(w));
         u.n[U_MATCHED] = usher__work_at(w);
         u.n[U_END] = 0;
-        usher__queue_seated(w, &qc, l, &u);
+        status = usher__queue_seated(w, &qc, l, &u);
+        if (status != USHER_OK)
+            return status;
         qc.agent.served = w->scope.settings[SET_STRATEGY] == USHER_QUEUE_STRATEGY_FEWEST_SERVED;
         usher__queue_user_settle(&u, move.to);
         status = usher__queue_user_save(w, &qc, &u, from);
@@ -482,7 +483,7 @@ enum usher_status usher__queue_move(struct run *run)
 {
     work *w = run->w;
     const struct usher_queue_args *g = args(w);
-    struct usher_record u, new, over;
+    struct usher_record u, new;
     struct usher__move move;
     struct queue_change qc;
     struct lane *from, *to;
@@ -512,12 +513,14 @@ enum usher_status usher__queue_move(struct run *run)
         status = usher__queue_lane_hold(w, &qc, &new.group, &to);
     if (status != USHER_OK)
         return status;
-    status = lane_comes(w, to, &over);
+    status = lane_comes(w, to, &qc);
     if (status != USHER_OK && status != USHER_MISSING)
         return status == USHER_FULL ? USHER_OK : status;
     usher__queue_change_step(w, &qc);
     if (status == USHER_OK)
-        lane_goes(&qc, &over);
+        status = usher__queue_lane_remove(w, &qc);
+    if (status != USHER_OK && status != USHER_MISSING)
+        return status;
     if (new.state == USHER_QUEUE_USER_WAITING)
         new.rank = place(&new);
     status = usher__queue_forget(w, &qc, &u, usher__work_at(w));

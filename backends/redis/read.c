@@ -180,12 +180,10 @@ void usher__redis_dump_done(const struct usher__redis *r, struct usher__redis_du
 }
 
 #define PAGE "1000"
+#define PAGE_SIZE 1000u
 
-static enum usher_status read_header(struct usher__redis *r, struct usher__redis_dump *d,
-                                     char message[192])
+static void ask_header(struct usher__redis *r, const struct usher__redis_dump *d)
 {
-    struct redisReply *reply;
-    enum usher_status status;
     char key[USHER__REDIS_KEY_MAX];
     size_t size = usher__redis_key(r, d->noun, d->name, "", key);
 
@@ -195,7 +193,14 @@ static enum usher_status read_header(struct usher__redis *r, struct usher__redis
     usher__redis_conn_arg_str(r->conn, "head");
     usher__redis_conn_arg_str(r->conn, "settings");
     usher__redis_conn_arg_str(r->conn, "gaps");
-    status = usher__redis_ask(r, &reply, message);
+}
+
+static enum usher_status take_header(struct usher__redis *r, struct usher__redis_dump *d,
+                                     char message[192])
+{
+    struct redisReply *reply;
+    enum usher_status status = usher__redis_ask(r, &reply, message);
+
     if (status != USHER_OK)
         return status;
     if (reply->elements != 3) {
@@ -204,6 +209,13 @@ static enum usher_status read_header(struct usher__redis *r, struct usher__redis
         return USHER_UNAVAILABLE;
     }
     return pages_add(r, &d->header, reply) ? USHER_OK : USHER_NOMEM;
+}
+
+static enum usher_status read_header(struct usher__redis *r, struct usher__redis_dump *d,
+                                     char message[192])
+{
+    ask_header(r, d);
+    return take_header(r, d, message);
 }
 
 bool usher__redis_head_missing(const struct usher__redis_dump *d)
@@ -334,6 +346,37 @@ static bool same_header(const struct usher__redis_dump *d)
             return false;
     }
     return true;
+}
+
+void usher__redis_scope_ask(struct usher__redis *r, const struct usher__redis_dump *d)
+{
+    const struct set index = { ":index", NULL, 1, "-" }, held = { ":held", NULL, 1, "-" };
+
+    ask_header(r, d);
+    ask_fields(r, d, "0");
+    ask_members(r, d, &index);
+    ask_members(r, d, &held);
+    ask_header(r, d);
+}
+
+enum usher_status usher__redis_scope_take(struct usher__redis *r, struct usher__redis_dump *d,
+                                          bool *ret_whole, char message[192])
+{
+    struct set sets[] = { { ":index", &d->index, 1, "-" }, { ":held", &d->held, 1, "-" } };
+    enum usher_status status = take_header(r, d, message), first = status;
+    char cursor[CURSOR] = "";
+
+    /* the answers to all are read, also if the user lacks the right to the first key */
+    for (int i = 0; i < 4 && (status == USHER_OK || status == USHER_REFUSED); i++) {
+        status = i == 0  ? take_fields(r, d, cursor, message)
+                 : i < 3 ? take_members(r, &sets[i - 1], message)
+                         : take_header(r, d, message);
+        first = first == USHER_OK ? status : first;
+    }
+    *ret_whole = first == USHER_OK && !usher__redis_head_missing(d) && strcmp(cursor, "0") == 0 &&
+                 d->index.n > 0 && d->index.page[0]->elements < PAGE_SIZE && d->held.n > 0 &&
+                 d->held.page[0]->elements < PAGE_SIZE && same_header(d);
+    return status == USHER_OK ? first : status;
 }
 
 enum usher_status usher__redis_read_scope(struct usher__redis *r, struct usher__redis_dump *d,

@@ -431,14 +431,76 @@ static void sort_names(const struct usher_allocator *alloc, struct usher__redis_
     names->n = n;
 }
 
+#define AT_ONCE 64 /* scopes that are read in one round trip */
+
+struct whole {
+    struct usher__redis_dump d;
+    struct usher__redis *r; /* the connection by which it is read, or NULL */
+    bool is;                /* all of it was read */
+};
+
+/* Read those of the @n scopes that fit into a page.  Others, and those that change or fail, are
+ * left to scan_scope(). */
+static enum usher_status read_whole(struct usher__redis_walk *w, enum usher_noun noun,
+                                    const struct usher_text *names, size_t n, struct whole *whole)
+{
+    enum usher_status status = USHER_OK;
+
+    for (size_t i = 0; i < n && status != USHER_NOMEM; i++) {
+        unsigned number = usher__redis_number_of(w->store, &names[i]);
+
+        whole[i] = (struct whole){ .d = { .noun = noun, .name = &names[i] } };
+        if (w->silent[number])
+            continue;
+        /* an open connection has requests that are not answered: no handshake between them */
+        whole[i].r = w->asked[number] ? w->r[number] : NULL;
+        status = whole[i].r != NULL ? USHER_OK : usher__redis_walk_node(w, number, &whole[i].r);
+        if (status != USHER_OK) {
+            whole[i].r = NULL;
+            continue;
+        }
+        w->asked[number] = true;
+        usher__redis_scope_ask(whole[i].r, &whole[i].d);
+    }
+    for (unsigned number = 0; number < USHER__REDIS_NODES_MAX; number++) {
+        if (w->asked[number])
+            (void)usher__redis_conn_flush(w->r[number]->conn); /* a failure is met by the read */
+        w->asked[number] = false;
+    }
+    for (size_t i = 0; i < n && status != USHER_NOMEM; i++) {
+        struct usher__redis *r = whole[i].r;
+
+        if (r == NULL || usher__redis_conn_answered(r->conn) == usher__redis_conn_requests(r->conn))
+            continue; /* not asked, or lost with those before */
+        status = usher__redis_scope_take(r, &whole[i].d, &whole[i].is, w->message);
+        if (status == USHER_UNAVAILABLE)
+            usher__redis_conn_discard(r->conn);
+    }
+    return status == USHER_NOMEM ? status : USHER_OK;
+}
+
 static enum usher_status scan_noun(struct usher__redis_walk *w, enum usher_noun noun,
                                    const struct usher__redis_names *names, usher_scan_fn *fn,
                                    void *payload)
 {
+    struct whole whole[AT_ONCE];
     enum usher_status status = USHER_OK;
 
-    for (size_t i = 0; i < names->n && status == USHER_OK; i++)
-        status = scan_scope(w, noun, &names->text[i], true, fn, payload);
+    for (size_t i = 0, n; i < names->n && status == USHER_OK; i += n) {
+        n = names->n - i < AT_ONCE ? names->n - i : AT_ONCE;
+        memset(whole, 0, sizeof whole);
+        status = read_whole(w, noun, &names->text[i], n, whole);
+        for (size_t k = 0; k < n; k++) {
+            bool is = status == USHER_OK && whole[k].is;
+
+            if (is)
+                status = show_scope(whole[k].r, &whole[k].d, fn, payload, w->message);
+            if (whole[k].r != NULL)
+                usher__redis_dump_done(whole[k].r, &whole[k].d);
+            if (status == USHER_OK && !is)
+                status = scan_scope(w, noun, &names->text[i + k], true, fn, payload);
+        }
+    }
     return status;
 }
 

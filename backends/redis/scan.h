@@ -95,6 +95,12 @@ void usher__redis_own_close(struct usher__redis *own);
  * the user lacks the right to its keys. */
 enum usher_status usher__redis_read_scope(struct usher__redis *r, struct usher__redis_dump *d,
                                           int64_t deadline_ms, char message[192]);
+/* Request all of a scope, and read the answers.  Several can be requested first and read then, in
+ * the same order.  *@ret_whole: that was all of it, and it did not change; if not, it must be read
+ * with usher__redis_read_scope().  UNAVAILABLE, NOMEM: other answers are outstanding. */
+void usher__redis_scope_ask(struct usher__redis *r, const struct usher__redis_dump *d);
+enum usher_status usher__redis_scope_take(struct usher__redis *r, struct usher__redis_dump *d,
+                                          bool *ret_whole, char message[192]);
 /* Return whether the header that was taken is missing. */
 bool usher__redis_head_missing(const struct usher__redis_dump *d);
 /* Read only the header.  MISSING: there is none.  REFUSED: as above. */
@@ -142,8 +148,9 @@ struct usher__redis_walk {
     int64_t spare_ms; /* of a cluster: time for scopes that have moved or cannot be read */
     struct usher__redis *r[USHER__REDIS_NODES_MAX];
     bool silent[USHER__REDIS_NODES_MAX];
-    size_t n_silent, n_scopes; /* silent nodes; unread scopes of other nodes */
-    char why[192];             /* the reason of the first failure */
+    bool asked[USHER__REDIS_NODES_MAX]; /* requests wait for the flush */
+    size_t n_silent, n_scopes;          /* silent nodes; unread scopes of other nodes */
+    char why[192];                      /* the reason of the first failure */
     char *message;
 };
 

@@ -68,6 +68,7 @@ static const struct row {
 #else
     { "P22", NULL, "Redis" },
 #endif
+    { "P23", bench_scopes, NULL },
 };
 #define N_ROWS (sizeof rows / sizeof *rows)
 

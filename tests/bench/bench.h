@@ -164,6 +164,7 @@ void bench_ids(struct bench *b);     /* P12 */
 void bench_serials(struct bench *b);
 void bench_redis_serials(struct bench *b);
 void bench_redis_followers(struct bench *b); /* P22 */
+void bench_scopes(struct bench *b);          /* P23 */
 void bench_replay(struct bench *b);          /* P14 */
 void bench_start(struct bench *b);
 

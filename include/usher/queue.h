@@ -161,9 +161,7 @@ struct usher_queue_options {
     int64_t wait; /* number of replicas to wait for, after the command */
     const char *agent; /* alive, history: the agent that serves users */
     const char *user; /* alive, finish, history: the user to be served */
-    /* apply, list, stats, move: a kind of work; "default" if none is given; a queue has at
-     * most 1,000 */
-    const char *lane;
+    const char *lane; /* a kind of work; "default" if none is given; a queue has at most 1,000 */
     /* login: lanes that the agent serves, at most 16, in any order; * or not given: all */
     const char *lanes;
     int64_t capacity; /* login: number of rooms of the agent; 1 to 32; default 1 */
@@ -176,7 +174,7 @@ struct usher_queue_options {
     /* token of the login, visit or match, else stale; drain: visits up to this version */
     uint64_t token;
     enum usher_queue_user_state state; /* list: users in this state instead of waiting ones */
-    const char *after; /* list, agents, history: continue where a page ended: its next */
+    const char *after; /* list, agents, history, lanes: continue where a page ended: its next */
     /* maximum rows or changes; a page ends after 256 records, a sweep after 64 changes; 1 to
      * 10,000 */
     int64_t max;
@@ -284,7 +282,8 @@ struct usher_queue_answer {
     char room[USHER_QUEUE_ROOM_MAX]; /* the room of the user: EPOCH.LOGIN.NO */
     char user[USHER_NAME_MAX + 1]; /* leave, finish, accept, reject: a user that wants an agent */
     char agent[USHER_NAME_MAX + 1]; /* an agent */
-    char after[USHER_NAME_MAX + 1]; /* list, agents, history: where the previous page ended */
+    /* list, agents, history, lanes: where the previous page ended */
+    char after[USHER_NAME_MAX + 1];
     int64_t since_version; /* changes: a version */
     /* alive, apply, where, move: token of the visit; every later visit of the queue has
      * another one */
@@ -340,13 +339,41 @@ struct usher_queue_row {
     uint64_t visit_token; /* token of the visit; every later visit of the queue has another one */
     const char *actor; /* the person or program that gave the command */
     const char *reason; /* the reason of the mode, for people */
+    int64_t waiting; /* waiting users */
+    int64_t longest_wait_ms; /* waiting time of the user that has waited longest */
+    int64_t offered; /* users offered to an agent */
+    int64_t seated; /* users with an agent */
+    int64_t users_away; /* waiting users that are away */
+    int64_t seated_today; /* users seated since local midnight */
+    int64_t abandoned_today; /* users that left without an agent */
+    int64_t timeout_today; /* users that waited for maxwait */
+    int64_t finished_today; /* visits that ended */
+    /* share of today's users that were seated within service, without those that left within
+     * service, of 10,000 */
+    int64_t service_level;
+    int64_t mean_wait_ms; /* mean waiting time of users seated today */
+    int64_t mean_talk_ms; /* mean time with the agent of visits that ended today */
+    int64_t arrived_today; /* users that applied since local midnight */
+    int64_t within_today; /* users seated within service since local midnight */
+    int64_t abandoned_within_today; /* users that left without an agent within service */
+    int64_t quarter_ms; /* start of the quarter hour */
+    int64_t arrived; /* users that applied in it */
+    int64_t seated_in; /* users seated in it */
+    int64_t within; /* users seated in it within service */
+    int64_t abandoned; /* users that left in it without an agent */
+    int64_t timeout; /* users that had waited for maxwait in it */
+    int64_t wait_sum_ms; /* sum of the waiting times of users seated in it */
+    int64_t talk_sum_ms; /* sum of the times with the agent of visits that ended in it */
+    int64_t up_to_ms; /* bound of the waiting times that are counted */
+    int64_t seated_total; /* users seated since then */
 };
 #ifdef __cplusplus
 #define USHER_QUEUE_ROW_INIT \
     { sizeof(struct usher_queue_row), NULL, NULL, NULL, NULL, NULL, (enum \
     usher_queue_user_state)0, (enum usher_queue_agent_state)0, (enum usher_queue_outcome)0, 0, \
     0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, { NULL, 0 }, (enum usher_verb)0, NULL, 0, 0, \
-    0, NULL, { NULL, 0 }, 0, 0, NULL, NULL }
+    0, NULL, { NULL, 0 }, 0, 0, NULL, NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, \
+    0, 0, 0, 0, 0, 0, 0, 0 }
 #else
 #define USHER_QUEUE_ROW_INIT { .size = sizeof(struct usher_queue_row) }
 #endif
@@ -370,17 +397,34 @@ struct usher_queue_statistics {
     int64_t abandoned_today; /* users that left without an agent */
     int64_t timeout_today; /* users that waited for maxwait */
     int64_t finished_today; /* visits that ended */
-    int64_t service_level; /* users seated within service, of 10,000 */
+    /* share of today's users that were seated within service, without those that left within
+     * service, of 10,000 */
+    int64_t service_level;
     int64_t mean_wait_ms; /* mean waiting time of users seated today */
     int64_t mean_talk_ms; /* mean time with the agent of visits that ended today */
     int64_t dropped_today; /* finished visits whose agent was gone, with requeue=drop */
     int64_t visits; /* ended visits that the queue keeps */
     enum usher_scope_mode scope_mode; /* whether calls or users are accepted and served */
+    int64_t arrived_today; /* users that applied since local midnight */
+    int64_t within_today; /* users seated within service since local midnight */
+    int64_t abandoned_within_today; /* users that left without an agent within service */
+    /* share of the users seated today that were seated within service, of 10,000 */
+    int64_t service_seated;
+    int64_t arrived_total; /* users that applied since the queue or lane was created */
+    int64_t seated_total; /* users seated since then */
+    int64_t within_total; /* users seated within service since then */
+    int64_t abandoned_total; /* users that left without an agent since then */
+    int64_t abandoned_within_total; /* users that left without an agent within service since then */
+    int64_t timeout_total; /* users that waited for maxwait since then */
+    int64_t finished_total; /* visits that ended since then */
+    int64_t dropped_total; /* finished visits whose agent was gone, with requeue=drop, since then */
+    int64_t wait_total_ms; /* sum of the waiting times of users seated since then */
+    int64_t talk_total_ms; /* sum of the times with the agent of visits that ended since then */
 };
 #ifdef __cplusplus
 #define USHER_QUEUE_STATISTICS_INIT \
     { sizeof(struct usher_queue_statistics), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, \
-    0, 0, 0, 0, (enum usher_scope_mode)0 }
+    0, 0, 0, 0, (enum usher_scope_mode)0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 #else
 #define USHER_QUEUE_STATISTICS_INIT { .size = sizeof(struct usher_queue_statistics) }
 #endif
@@ -656,6 +700,35 @@ USHER_API enum usher_status usher_queue_drain(struct usher_engine *e, const char
  * Options: opt->lane, opt->if_version, opt->epoch.
  */
 USHER_API enum usher_status usher_queue_stats(struct usher_engine *e, const char *queue,
+                                              const struct usher_queue_options *opt,
+                                              struct usher_reply **ret);
+
+/**
+ * List lanes in byte order, in pages as usher_queue_list(), with the statistics that
+ * usher_queue_stats() has of each.  The searches for longest_wait pass over 1,000 users together,
+ * then the page ends.  USHER_OK, USHER_MISSING.
+ * Options: opt->after, opt->max, opt->if_version, opt->epoch.
+ */
+USHER_API enum usher_status usher_queue_lanes(struct usher_engine *e, const char *queue,
+                                              const struct usher_queue_options *opt,
+                                              struct usher_reply **ret);
+
+/**
+ * List the quarter hours of today in which something was counted in opt->lane, or in all of @queue,
+ * as rows.  Their sums are the statistics of today.  USHER_OK, USHER_MISSING.  O(lanes).
+ * Options: opt->lane, opt->if_version, opt->epoch.
+ */
+USHER_API enum usher_status usher_queue_intervals(struct usher_engine *e, const char *queue,
+                                                  const struct usher_queue_options *opt,
+                                                  struct usher_reply **ret);
+
+/**
+ * List the waiting times of all users that were seated, of opt->lane or of all of @queue: a row for
+ * each of 15 bounds from 5 s to an hour has the number of users that waited at most up_to_ms.  The
+ * last row, whose up_to_ms is USHER_NONE, has all.  USHER_OK, USHER_MISSING.  O(lanes).
+ * Options: opt->lane, opt->if_version, opt->epoch.
+ */
+USHER_API enum usher_status usher_queue_waits(struct usher_engine *e, const char *queue,
                                               const struct usher_queue_options *opt,
                                               struct usher_reply **ret);
 

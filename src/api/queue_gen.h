@@ -104,6 +104,31 @@ static const struct usher__member queue_row[] = {
     MEMBER(struct usher_queue_row, visit_token, VISIT_TOKEN, VISIT_TOKEN, TOKEN),
     MEMBER(struct usher_queue_row, actor, ACTOR, ACTOR, STRING),
     MEMBER(struct usher_queue_row, reason, REASON, REASON, STRING),
+    MEMBER(struct usher_queue_row, waiting, WAITING, WAITING, NUMBER),
+    MEMBER(struct usher_queue_row, longest_wait_ms, LONGEST_WAIT, LONGEST_WAIT, NUMBER),
+    MEMBER(struct usher_queue_row, offered, OFFERED, OFFERED, NUMBER),
+    MEMBER(struct usher_queue_row, seated, SEATED, SEATED, NUMBER),
+    MEMBER(struct usher_queue_row, users_away, USERS_AWAY, USERS_AWAY, NUMBER),
+    MEMBER(struct usher_queue_row, seated_today, SEATED_TODAY, SEATED_TODAY, NUMBER),
+    MEMBER(struct usher_queue_row, abandoned_today, ABANDONED_TODAY, ABANDONED_TODAY, NUMBER),
+    MEMBER(struct usher_queue_row, timeout_today, TIMEOUT_TODAY, TIMEOUT_TODAY, NUMBER),
+    MEMBER(struct usher_queue_row, finished_today, FINISHED_TODAY, FINISHED_TODAY, NUMBER),
+    MEMBER(struct usher_queue_row, service_level, SERVICE_LEVEL, SERVICE_LEVEL, NUMBER),
+    MEMBER(struct usher_queue_row, mean_wait_ms, MEAN_WAIT, MEAN_WAIT, NUMBER),
+    MEMBER(struct usher_queue_row, mean_talk_ms, MEAN_TALK, MEAN_TALK, NUMBER),
+    MEMBER(struct usher_queue_row, arrived_today, ARRIVED_TODAY, ARRIVED_TODAY, NUMBER),
+    MEMBER(struct usher_queue_row, within_today, WITHIN_TODAY, WITHIN_TODAY, NUMBER),
+    MEMBER(struct usher_queue_row, abandoned_within_today, ABANDONED_WITHIN_TODAY, ABANDONED_WITHIN_TODAY, NUMBER),
+    MEMBER(struct usher_queue_row, quarter_ms, QUARTER, QUARTER, NUMBER),
+    MEMBER(struct usher_queue_row, arrived, ARRIVED, ARRIVED, NUMBER),
+    MEMBER(struct usher_queue_row, seated_in, SEATED_IN, SEATED_IN, NUMBER),
+    MEMBER(struct usher_queue_row, within, WITHIN, WITHIN, NUMBER),
+    MEMBER(struct usher_queue_row, abandoned, ABANDONED, ABANDONED, NUMBER),
+    MEMBER(struct usher_queue_row, timeout, TIMEOUT, TIMEOUT, NUMBER),
+    MEMBER(struct usher_queue_row, wait_sum_ms, WAIT_SUM, WAIT_SUM, NUMBER),
+    MEMBER(struct usher_queue_row, talk_sum_ms, TALK_SUM, TALK_SUM, NUMBER),
+    MEMBER(struct usher_queue_row, up_to_ms, UP_TO, UP_TO, NUMBER),
+    MEMBER(struct usher_queue_row, seated_total, SEATED_TOTAL, SEATED_TOTAL, NUMBER),
 };
 
 static const struct usher__member queue_statistics[] = {
@@ -129,6 +154,20 @@ static const struct usher__member queue_statistics[] = {
     MEMBER(struct usher_queue_statistics, dropped_today, DROPPED_TODAY, DROPPED_TODAY, NUMBER),
     MEMBER(struct usher_queue_statistics, visits, VISITS, VISITS, NUMBER),
     MEMBER(struct usher_queue_statistics, scope_mode, SCOPE_MODE, SCOPE_MODE, CODE),
+    MEMBER(struct usher_queue_statistics, arrived_today, ARRIVED_TODAY, ARRIVED_TODAY, NUMBER),
+    MEMBER(struct usher_queue_statistics, within_today, WITHIN_TODAY, WITHIN_TODAY, NUMBER),
+    MEMBER(struct usher_queue_statistics, abandoned_within_today, ABANDONED_WITHIN_TODAY, ABANDONED_WITHIN_TODAY, NUMBER),
+    MEMBER(struct usher_queue_statistics, service_seated, SERVICE_SEATED, SERVICE_SEATED, NUMBER),
+    MEMBER(struct usher_queue_statistics, arrived_total, ARRIVED_TOTAL, ARRIVED_TOTAL, NUMBER),
+    MEMBER(struct usher_queue_statistics, seated_total, SEATED_TOTAL, SEATED_TOTAL, NUMBER),
+    MEMBER(struct usher_queue_statistics, within_total, WITHIN_TOTAL, WITHIN_TOTAL, NUMBER),
+    MEMBER(struct usher_queue_statistics, abandoned_total, ABANDONED_TOTAL, ABANDONED_TOTAL, NUMBER),
+    MEMBER(struct usher_queue_statistics, abandoned_within_total, ABANDONED_WITHIN_TOTAL, ABANDONED_WITHIN_TOTAL, NUMBER),
+    MEMBER(struct usher_queue_statistics, timeout_total, TIMEOUT_TOTAL, TIMEOUT_TOTAL, NUMBER),
+    MEMBER(struct usher_queue_statistics, finished_total, FINISHED_TOTAL, FINISHED_TOTAL, NUMBER),
+    MEMBER(struct usher_queue_statistics, dropped_total, DROPPED_TOTAL, DROPPED_TOTAL, NUMBER),
+    MEMBER(struct usher_queue_statistics, wait_total_ms, WAIT_TOTAL, WAIT_TOTAL, NUMBER),
+    MEMBER(struct usher_queue_statistics, talk_total_ms, TALK_TOTAL, TALK_TOTAL, NUMBER),
 };
 
 static const uint8_t queue_answer_at[] = {
@@ -336,6 +375,25 @@ enum usher_status usher_queue_stats(struct usher_engine *e, const char *queue,
                                     const struct usher_queue_options *opt, struct usher_reply **ret)
 {
     return usher__call(e, &queue_calls, USHER_QUEUE_STATS, queue, NULL, 0, NULL, opt, NULL, ret);
+}
+
+enum usher_status usher_queue_lanes(struct usher_engine *e, const char *queue,
+                                    const struct usher_queue_options *opt, struct usher_reply **ret)
+{
+    return usher__call(e, &queue_calls, USHER_QUEUE_LANES, queue, NULL, 0, NULL, opt, NULL, ret);
+}
+
+enum usher_status usher_queue_intervals(struct usher_engine *e, const char *queue,
+                                        const struct usher_queue_options *opt,
+                                        struct usher_reply **ret)
+{
+    return usher__call(e, &queue_calls, USHER_QUEUE_INTERVALS, queue, NULL, 0, NULL, opt, NULL, ret);
+}
+
+enum usher_status usher_queue_waits(struct usher_engine *e, const char *queue,
+                                    const struct usher_queue_options *opt, struct usher_reply **ret)
+{
+    return usher__call(e, &queue_calls, USHER_QUEUE_WAITS, queue, NULL, 0, NULL, opt, NULL, ret);
 }
 
 enum usher_status usher_queue_move(struct usher_engine *e, const char *queue, const char *user,

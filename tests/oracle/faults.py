@@ -62,6 +62,7 @@ class ClusterWorld(World):
     """Three masters and three replicas, a set of scopes on each master."""
 
     name = "cluster"
+    cluster = None
 
     def start(self):
         self.cluster = Cluster(self.where)
@@ -80,7 +81,8 @@ class ClusterWorld(World):
         self.cluster.wait_whole()
 
     def end(self):
-        self.cluster.end()
+        if self.cluster is not None:  # else start() has failed
+            self.cluster.end()
 
     def failures(self):
         texts = (b"Marking node", b"FAIL message received")

@@ -252,6 +252,7 @@ static struct noun {
         "serial parse s B000001",
         "serial reserve s owner=carl",
         "serial reserve s owner=ann",
+        "serial renew s B000001 token=2",
         "serial confirm s B000001 token=2",
         "serial return s B000001 token=2",
         "serial void s B000001 token=2",

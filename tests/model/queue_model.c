@@ -2879,8 +2879,7 @@ static void settings_default(queue *q)
 static size_t records_of(const queue *q)
 {
     size_t n = q->n_agents + q->n_users + q->n_absent + q->n_lanes + q->n_visits + q->n_requests +
-               q->log.n + q->n_refusals + q->n_waste + (q->reason.size != 0) +
-               q->lanes_removed;
+               q->log.n + q->n_refusals + q->n_waste + (q->reason.size != 0) + q->lanes_removed;
 
     for (size_t i = 0; i < q->n_lanes; i++)
         n += q->lanes[i].earlier;

@@ -142,14 +142,14 @@ function S.make_reads()
         x[17] = share(f[F_WITHIN], f[F_SEATED] + f[F_ABANDONED] + f[F_TIMEOUT] - f[F_ABANDONED_WITHIN])
         x[18] = f[F_SEATED] > 0 and floor(f[F_WAIT] / f[F_SEATED]) or -1
         x[19] = f[F_FINISHED] > 0 and floor(f[F_TALK] / f[F_FINISHED]) or -1
-        x[20], x[22], x[23], x[24] = f[F_DROPPED], f[F_ARRIVED], f[F_WITHIN], f[F_ABANDONED_WITHIN]
-        x[25] = share(f[F_WITHIN], f[F_SEATED])
+        x[20], x[23], x[24], x[25] = f[F_DROPPED], f[F_ARRIVED], f[F_WITHIN], f[F_ABANDONED_WITHIN]
+        x[26] = share(f[F_WITHIN], f[F_SEATED])
     end
 
     -- Set the statistics of the life of the queue that @f has.
     function S.life(f, x)
-        x[26], x[27], x[28], x[29], x[30] = f[F_ARRIVED], f[F_SEATED], f[F_WITHIN], f[F_ABANDONED], f[F_ABANDONED_WITHIN]
-        x[31], x[32], x[33], x[34], x[35] = f[F_TIMEOUT], f[F_FINISHED], f[F_DROPPED], f[F_WAIT], f[F_TALK]
+        x[27], x[28], x[29], x[30], x[31] = f[F_ARRIVED], f[F_SEATED], f[F_WITHIN], f[F_ABANDONED], f[F_ABANDONED_WITHIN]
+        x[32], x[33], x[34], x[35], x[36] = f[F_TIMEOUT], f[F_FINISHED], f[F_DROPPED], f[F_WAIT], f[F_TALK]
     end
 
     function S.lanes()
@@ -164,7 +164,7 @@ function S.make_reads()
             S.lane_add(l, f, x)
             S.today(f, x)
             S.rows = S.rows or {}
-            S.rows[n] = {'', '', l.id, '', x[22], x[17], 0, x[1], x[2], x[3], x[4], x[11], x[18], x[19], x[13], x[14], x[15], x[16], x[23], x[24], ''}
+            S.rows[n] = {'', '', l.id, '', x[23], x[17], 0, x[1], x[2], x[3], x[4], x[11], x[18], x[19], x[13], x[14], x[15], x[16], x[24], x[25], ''}
             l = S.lane_next(l.id)
         end
         S.agent = ''

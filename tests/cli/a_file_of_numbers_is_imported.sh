@@ -110,6 +110,10 @@ printf '\357\273\277number import m marked.txt\nnumber list m max=1\n' >in
 lines 0 "$USHER" -s memory: shell -e <in
 holds out.txt '"added":2,"same":0,"bad":0}'
 holds out.txt '"numbers":[{"number":"1",'
+# Both notices of a number have the actor.
+printf 'number set m log=9\nnumber import m marked.txt up=1 actor=op\nnumber changes m since=1 max=2\n' >in
+lines 0 "$USHER" -s memory: shell -e <in
+holds out.txt '"verb":"reg","subject":"1","from":"idle+down","to":"idle+up","data":{"actor":"op"}'
 printf '\357\273\277line,arrival_ms,release_ms\n1,2,3\n' >marked.csv
 lines 0 "$USHER" -s memory: replay marked.csv
 finish

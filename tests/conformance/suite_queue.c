@@ -1616,6 +1616,21 @@ TEST_NEEDS(a_restart_frees_nobody_who_is_in_a_room, NEEDS_DURABLE)
           { "finish ann.1", "ok a ann" }, { "where b", "ok room ann" });
 }
 
+TEST_NEEDS(mode_and_reason_are_kept_over_a_restart, NEEDS_DURABLE)
+{
+    struct fixture *f = *state;
+
+    STORY(f, { "set ttl=0 limit=5 mode=closed reason=storm", "ok storm" }, { "login ann", "ok idle" });
+    suite_close(&f->e);
+    f->e = fixture_open(f);
+    STORY(f, { "apply a", "refused" }, { "stats", "ok storm" }, { "set mode=open", "ok" },
+          { "apply a", "ok room ann" }, { "set mode=stopped limit=0", "ok" });
+    suite_close(&f->e);
+    f->e = fixture_open(f);
+    STORY(f, { "finish ann.1", "ok a ann" }, { "apply b", "refused" }, { "set mode=open", "ok" },
+          { "apply b", "ok room ann" });
+}
+
 TEST_NEEDS(figures_and_counts_are_not_doubled_by_opening_again, NEEDS_DURABLE)
 {
     struct fixture *f = *state;

@@ -535,8 +535,6 @@ mutant 'the reason of a mode outlives it' src/change/work.c 's/ : changed \&\& r
     $memory 'reason_of*'
 mutant 'a reason alone changes nothing' src/nouns/queue/queue.c 's/w->scope.ref != NULL \&\& !reason.changes \&\&$/w->scope.ref != NULL \&\&/' \
     $memory 'reason_of*'
-mutant 'drop: the reason of a mode stays' src/nouns/number/number_audit.c 's/"132330405062708090"/"1323304050627080"/' \
-    $memory 'reason_of*'
 mutant 'script: the reason of a mode outlives it' backends/redis/lua/common.lua \
     "s/ or not given and anew and r.data ~= ''$/ or false/" $redis 'reason_of*'
 mutant 'an expiry before the command has its actor' src/nouns/number/number.c \

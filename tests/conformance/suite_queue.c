@@ -187,6 +187,13 @@ TEST(stopped_queue_matches_under_no_trigger)
         { "where c", "ok queue 0" }, { "match", "ok c>bob b>ann" });
 }
 
+TEST(stopped_queue_leaves_an_emptied_room_free)
+{
+    STORY(*state, { "set ttl=0", "ok" }, { "login ann", "ok idle" }, { "apply a", "ok room ann" },
+        { "apply b", "ok queue 0" }, { "set mode=stopped", "ok" }, { "finish ann.1", "ok a ann" },
+        { "where b", "ok queue 0" }, { "room ann", "ok idle -" });
+}
+
 TEST(waiting_users_are_matched_when_a_stop_ends)
 {
     struct fixture *f = *state;

@@ -12,6 +12,7 @@
 #include "cli/csv.h"
 #include "cli/json.h"
 #include "cli/parse.h"
+#include "cli/remote.h"
 #include "core/verbs.h"
 #include "lab/lab.h"
 #include "serve/serve.h"
@@ -32,7 +33,7 @@ static int shell_words(struct cli *cli, char *const *words, size_t n)
     cli->shell = true;
     if (isatty(STDIN_FILENO) != 1)
         cli->json = true;
-    rc = usher__cli_open(cli, CLI_LOOKS);
+    rc = usher__cli_reach(cli, CLI_LOOKS);
     return rc != 0 ? rc : usher__cli_shell(cli);
 }
 
@@ -170,6 +171,8 @@ static void close_store(struct cli *cli)
     usher_close(cli->engine);
     cli->engine = NULL;
     cli->stands_in = false;
+    usher__remote_close(cli->remote);
+    cli->remote = NULL;
 }
 
 int usher__cli_missing(const struct cli *cli, const char *message)
@@ -216,10 +219,30 @@ enum usher_status usher__cli_try(struct cli *cli, enum cli_use use)
     return status;
 }
 
+enum usher_status usher__cli_connect(struct cli *cli, char message[CLI_MESSAGE_MAX])
+{
+    return cli->remote != NULL ? USHER_OK : usher__remote_open(cli->store, &cli->remote, message);
+}
+
+int usher__cli_reach(struct cli *cli, enum cli_use use)
+{
+    char message[CLI_MESSAGE_MAX];
+    enum usher_status status;
+
+    if (!usher__remote_is(cli->store))
+        return usher__cli_open(cli, use);
+    status = usher__cli_connect(cli, message);
+    return status == USHER_OK ? 0 : usher__cli_fail(cli, status, "%s", message);
+}
+
 int usher__cli_open(struct cli *cli, enum cli_use use)
 {
-    enum usher_status status = usher__cli_try(cli, use);
+    enum usher_status status;
 
+    if (usher__remote_is(cli->store))
+        return usher__cli_fail(cli, USHER_INVALID,
+                               "this command needs the store itself, and the URL is of a server");
+    status = usher__cli_try(cli, use);
     return status == USHER_OK ? 0 : say_why_not(cli, status);
 }
 

@@ -1724,6 +1724,22 @@ mutant 'serve: HTTP answers requests for any host' src/serve/http.c \
     's/^    if (!is_host_of(s->http,/    if (s == NULL \&\& !is_host_of(s->http,/' tests/cli/what_is_asked_of_serve_is_answered.sh
 mutant 'serve: scopes that are too many are left out' src/serve/scrape.c \
     's/^        return "is one scope too many (limit 1000)";/        return NULL;/' tests/cli/what_is_asked_of_serve_is_answered.sh
+mutant 'serve: a client goes on while a thread has its command' src/serve/round.c \
+    's/ \&\& !c->waits \&\& !usher__serve_is_stuck(s, c))/ \&\& !usher__serve_is_stuck(s, c))/' tests/cli/what_is_asked_of_serve_is_answered.sh
+mutant 'serve: the name of what is dropped has small letters' src/serve/tasks.c \
+    's/^    usher__serve_lower(command, 1);/    usher__serve_lower(command, 2);/' tests/cli/what_is_asked_of_serve_is_answered.sh
+mutant 'serve: a drop needs no confirmation' src/serve/tasks.c \
+    's/^    return command->n == 3 \&\& strcasecmp(command->word\[2\], "--yes") == 0/    return command->n >= 2/' tests/cli/what_is_asked_of_serve_is_answered.sh
+mutant 'serve: lines of the log have no time' src/cli/util.c \
+    's/^    fprintf(stderr, "%s usher: ", text);/    fprintf(stderr, "usher: ");/' tests/cli/what_is_asked_of_serve_is_answered.sh
+mutant 'remote: an answer to another command is taken' src/cli/remote.c \
+    's/^    if (reply->verb == (uint32_t)op->verb)/    if (reply->verb != 0)/' tests/cli/a_server_is_a_store.sh
+mutant 'remote: a check without an answer is good' src/cli/remote.c \
+    's/^    } else if (!has_keys(ret, needs)) {/    } else if (ret->type != REMOTE_MAP) {/' tests/cli/a_server_is_a_store.sh
+mutant 'remote: a command that was sent is not executed' src/cli/remote.c \
+    's/failure(op, r->sent ? USHER_UNKNOWN : USHER_UNAVAILABLE, r->message)/failure(op, USHER_UNAVAILABLE, r->message)/' tests/cli/a_server_is_a_store.sh
+mutant 'remote: all lines are sent ahead' src/cli/remote.c \
+    's/^            while (sent < n \&\& r->out.end < AHEAD_BYTES)/            while (sent < n)/' tests/cli/a_server_is_a_store.sh
 mutant 'metrics: scopes beyond the limit are not counted' src/serve/scrape.c \
     's/^        p->omitted++;/        (void)p->omitted;/' tests/cli/metrics_are_those_of_prometheus.sh
 mutant 'metrics: the list ends with its first page' src/serve/scrape.c \

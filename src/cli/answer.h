@@ -15,7 +15,7 @@
 bool usher__answer_failed(enum usher_status status);
 
 /* Is there more than a message: has it not failed, or with some of the answer? */
-bool usher__answer_there(const struct usher_result *reply);
+bool usher__answer_there(const struct usher_reply *reply);
 
 /* {"status":…,"epoch":…,"version":…,"due":… and no end yet */
 void usher__answer_begin(struct json *j, enum usher_status status, uint64_t epoch, uint64_t version,
@@ -23,8 +23,9 @@ void usher__answer_begin(struct json *j, enum usher_status status, uint64_t epoc
 
 void usher__answer_json(FILE *out, const struct usher_operation *command,
                         const struct usher_result *reply);
+void usher__answer_reply(FILE *out, const struct usher_reply *reply);
 void usher__answer_plain(FILE *out, const struct usher_operation *command,
-                         const struct usher_result *reply);
+                         const struct usher_reply *reply);
 
 /* A notice as an object. */
 void usher__answer_notice(FILE *out, const struct usher_notice *notice);

@@ -16,14 +16,10 @@ bool usher__answer_failed(enum usher_status status)
     return USHER_CLASS_OF(status) >= USHER_CLASS_WRONG;
 }
 
-bool usher__answer_there(const struct usher_result *reply)
+bool usher__answer_there(const struct usher_reply *reply)
 {
-    const struct usher__noun *noun = usher__noun((unsigned)reply->noun);
-    bool partial = false;
-
-    if (noun != NULL && noun->partial_at != 0)
-        memcpy(&partial, (const char *)reply + noun->partial_at, sizeof partial);
-    return partial || !usher__answer_failed(reply->status);
+    return !usher__answer_failed(reply->status) ||
+           usher_reply_int(reply, USHER_ANSWER, USHER_FIELD_PARTIAL) == 1;
 }
 
 void usher__answer_begin(struct json *j, enum usher_status status, uint64_t epoch, uint64_t version,
@@ -78,6 +74,11 @@ void usher__answer_json(FILE *out, const struct usher_operation *command,
 
     print(out, write_reply, told);
     usher_reply_done(told);
+}
+
+void usher__answer_reply(FILE *out, const struct usher_reply *reply)
+{
+    print(out, write_reply, reply);
 }
 
 void usher__answer_notice(FILE *out, const struct usher_notice *notice)

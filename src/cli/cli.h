@@ -20,6 +20,8 @@
 #define CLI_STORE_DEFAULT "sqlite:usher.db"
 #define CLI_MESSAGE_MAX PARSE_MESSAGE_MAX
 
+struct remote;
+
 struct cli {
     const char *store;           /* a URL; never printed, it may hold a password */
     bool json;                   /* --json, or a shell whose input is no terminal */
@@ -32,6 +34,7 @@ struct cli {
     bool serves;                 /* lines of the log have the time */
     struct usher_engine *engine; /* NULL until usher__cli_open() */
     bool stands_in;              /* engine is an empty one: the store does not exist yet */
+    struct remote *remote;       /* the server whose store it is; NULL: none, or not connected */
 };
 
 /* Resize @p, or end the program if there is no memory.  Size 0 frees. */
@@ -46,7 +49,12 @@ int usher__cli_exit_code(enum usher_status status);
  * or print an error and return the exit code. */
 enum cli_use { CLI_LOOKS, CLI_WRITES };
 int usher__cli_open(struct cli *cli, enum cli_use use);
-/* The same, but print nothing: if it is not USHER_OK, usher_message() has the reason. */
+/* The same, or connect to the server that has the store. */
+int usher__cli_reach(struct cli *cli, enum cli_use use);
+/* Connect to it.  USHER_OK, or the reason is in @message. */
+enum usher_status usher__cli_connect(struct cli *cli, char message[CLI_MESSAGE_MAX]);
+/* As usher__cli_open(), but print nothing: if it is not USHER_OK, usher_message() has the reason.
+ */
 enum usher_status usher__cli_try(struct cli *cli, enum cli_use use);
 
 /*

@@ -453,7 +453,7 @@ static bool next_page(struct page *p, const struct lists *l, const struct usher_
 }
 
 /* Return the JSON of the answer, which the caller frees. */
-static char *json_of(const struct usher_operation *command, const struct usher_result *result)
+static char *json_of(const struct usher_reply *reply)
 {
     char *text = NULL;
     size_t size;
@@ -461,7 +461,7 @@ static char *json_of(const struct usher_operation *command, const struct usher_r
 
     if (out == NULL)
         return NULL;
-    usher__answer_json(out, command, result);
+    usher__answer_reply(out, reply);
     if (fclose(out) != 0) {
         free(text);
         return NULL;
@@ -473,7 +473,7 @@ static char *json_of(const struct usher_operation *command, const struct usher_r
 static int run_page(struct cli *cli, struct page *p, bool paged, bool *begun, bool *ret_more)
 {
     struct usher_operation command;
-    struct usher_result result;
+    struct usher_reply *reply;
     char message[CLI_MESSAGE_MAX], *json;
     unsigned char *block = NULL;
     struct text t = { NULL, 0, 0 };
@@ -486,12 +486,9 @@ static int run_page(struct cli *cli, struct page *p, bool paged, bool *begun, bo
         return usher__cli_fail(cli, USHER_INVALID, "%s", message);
     }
     (void)lists_of(&command, &l);
-    if (usher__run_has_steps(&command))
-        usher__run_steps(cli->engine, &command, &result);
-    else
-        usher__run_batch(cli->engine, &command, &result, 1);
-    rc = usher__cli_exit_code(result.status);
-    if (usher__answer_there(&result) && (json = json_of(&command, &result)) != NULL) {
+    usher__run_execute(cli, &command, &reply, 1);
+    rc = usher__cli_exit_code(reply->status);
+    if (usher__answer_there(reply) && (json = json_of(reply)) != NULL) {
         const char *last;
 
         if (!*begun)
@@ -503,10 +500,10 @@ static int run_page(struct cli *cli, struct page *p, bool paged, bool *begun, bo
         free(json);
     }
     if (rc != 0)
-        (void)usher__cli_fail(cli, result.status, "%s",
-                              result.message[0] != '\0' ? result.message
-                                                        : usher_status_text(result.status));
-    usher_result_done(&result);
+        (void)usher__cli_fail(cli, reply->status, "%s",
+                              reply->message[0] != '\0' ? reply->message
+                                                        : usher_status_text(reply->status));
+    usher_reply_done(reply);
     (void)usher__cli_resize(t.data, 0);
     free(block);
     return rc;
@@ -538,7 +535,7 @@ static int check(struct cli *cli, char *const *words, size_t n, bool *ret_max)
     if (lists_of(&command, &l)) {
         *ret_max = takes(&l, usher__verb((unsigned)command.verb), "max") != NULL &&
                    !usher__run_has_steps(&command);
-        rc = usher__cli_open(cli, usher__run_use(&command));
+        rc = usher__cli_reach(cli, usher__run_use(&command));
     } else {
         (void)snprintf(what, sizeof what, "%s%s%s", l.noun->whole ? "" : l.noun->word,
                        l.noun->whole ? "" : " ", usher__verb((unsigned)command.verb)->word);

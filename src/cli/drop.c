@@ -10,6 +10,7 @@
 #include "cli/cli.h"
 #include "cli/json.h"
 #include "cli/parse.h"
+#include "cli/remote.h"
 #include "core/text.h"
 #include "core/verbs.h"
 
@@ -47,11 +48,30 @@ static bool asked(const char *scope)
     return yes;
 }
 
+static enum usher_status drop_remote(const struct cli *cli, const char *scope, int64_t *ret_items,
+                                     char message[REMOTE_MESSAGE_MAX])
+{
+    const char *const words[] = { "DROP", scope, "--yes" };
+    const struct remote_value *items, *same;
+    struct remote_value v;
+    static const char *const needs[] = { "status", "dropped", NULL };
+    enum usher_status status = usher__remote_ask(cli->remote, words, 3, 0, needs, &v, message);
+
+    if (status != USHER_OK)
+        return status;
+    items = usher__remote_get(&v, "dropped", REMOTE_INT);
+    same = usher__remote_get(&v, "status", REMOTE_TEXT);
+    *ret_items = items != NULL ? items->number : 0;
+    status = same != NULL && strcmp(same->text.data, "same") == 0 ? USHER_SAME : USHER_OK;
+    usher__remote_value_free(&v);
+    return status;
+}
+
 int usher__cli_drop(struct cli *cli, char *const *words, size_t n)
 {
     const struct usher__noun *noun = NULL;
     const char *scope = NULL, *name = NULL;
-    char quoted[PARSE_QUOTE_MAX];
+    char quoted[PARSE_QUOTE_MAX], message[REMOTE_MESSAGE_MAX];
     bool yes = false;
     int64_t items;
     enum usher_status status;
@@ -73,7 +93,7 @@ int usher__cli_drop(struct cli *cli, char *const *words, size_t n)
     }
     if (noun == NULL)
         return usher__cli_fail(cli, USHER_INVALID, "NOUN/NAME is missing");
-    rc = usher__cli_open(cli, CLI_LOOKS);
+    rc = usher__cli_reach(cli, CLI_LOOKS);
     if (rc != 0)
         return rc;
     if (!yes && (isatty(STDIN_FILENO) != 1 || isatty(STDERR_FILENO) != 1))
@@ -82,9 +102,11 @@ int usher__cli_drop(struct cli *cli, char *const *words, size_t n)
     if (!yes && !asked(scope))
         return usher__cli_fail(cli, USHER_REFUSED, "not confirmed: %s was not erased",
                                usher__quote(quoted, scope));
-    status = usher_drop(cli->engine, (enum usher_noun)noun->noun, name, &items);
+    status = cli->remote != NULL
+                 ? drop_remote(cli, scope, &items, message)
+                 : usher_drop(cli->engine, (enum usher_noun)noun->noun, name, &items);
     if (status != USHER_OK && status != USHER_SAME)
-        return usher__cli_fail(cli, status, "%s", usher_message());
+        return usher__cli_fail(cli, status, "%s", cli->remote != NULL ? message : usher_message());
     if (cli->json) {
         struct json j = { stdout, false };
 

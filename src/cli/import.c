@@ -36,7 +36,7 @@ struct import {
     uint64_t added, same, upped, bad;
     char first_bad[160];
     struct usher_operation *commands; /* BATCH, as the next two */
-    struct usher_result *replies;
+    struct usher_reply **replies;
     char (*names)[USHER_NAME_MAX];
     size_t n;
     uint64_t epoch, version;
@@ -50,15 +50,16 @@ static enum usher_status flush(struct import *m, char message[CLI_MESSAGE_MAX])
 
     if (m->n == 0)
         return USHER_OK;
-    usher__run_batch(m->cli->engine, m->commands, m->replies, m->n);
+    usher__run_execute(m->cli, m->commands, m->replies, m->n);
     for (size_t i = 0; i < m->n; i++) {
-        const struct usher_result *r = &m->replies[i];
+        struct usher_reply *r = m->replies[i];
 
         if (usher__answer_failed(r->status)) {
             if (failed == USHER_OK)
                 (void)snprintf(message, CLI_MESSAGE_MAX, "%s",
                                r->message[0] != '\0' ? r->message : usher_status_text(r->status));
             failed = failed == USHER_OK ? r->status : failed;
+            usher_reply_done(r);
             continue;
         }
         m->epoch = r->epoch;
@@ -71,7 +72,7 @@ static enum usher_status flush(struct import *m, char message[CLI_MESSAGE_MAX])
             m->added++;
         else
             m->same++;
-        usher_result_done(&m->replies[i]);
+        usher_reply_done(r);
     }
     m->n = 0;
     return failed;
@@ -194,20 +195,20 @@ static int answer(struct import *m)
 static enum usher_status ask(struct import *m, char message[CLI_MESSAGE_MAX])
 {
     struct usher_operation c = m->model;
-    struct usher_result r;
+    struct usher_reply *r;
     enum usher_status status;
 
     memset(&c.arg, 0, sizeof c.arg);
     c.verb = USHER_NUMBER_STATS;
-    usher__run_batch(m->cli->engine, &c, &r, 1);
-    m->epoch = r.epoch;
-    m->version = r.version;
-    m->due_ms = r.due_ms;
-    m->now_ms = r.now_ms;
-    status = usher__answer_failed(r.status) ? r.status : USHER_OK;
+    usher__run_execute(m->cli, &c, &r, 1);
+    m->epoch = r->epoch;
+    m->version = r->version;
+    m->due_ms = r->due_ms;
+    m->now_ms = r->now_ms;
+    status = usher__answer_failed(r->status) ? r->status : USHER_OK;
     (void)snprintf(message, CLI_MESSAGE_MAX, "%s",
-                   r.message[0] != '\0' ? r.message : usher_status_text(r.status));
-    usher_result_done(&r);
+                   r->message[0] != '\0' ? r->message : usher_status_text(r->status));
+    usher_reply_done(r);
     return status;
 }
 
@@ -323,7 +324,7 @@ int usher__cli_import(struct cli *cli, char *const *words, size_t n)
                                "file - is standard input, which the shell reads");
     if (fd < 0)
         return usher__cli_fail(cli, USHER_INVALID, "file %s: %s", m.file, strerror(errno));
-    rc = usher__cli_open(cli, CLI_WRITES);
+    rc = usher__cli_reach(cli, CLI_WRITES);
     if (rc == 0)
         rc = from_file(&m, fd);
     if (fd != STDIN_FILENO)

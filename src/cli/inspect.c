@@ -11,6 +11,7 @@
 #include "cli/answer.h"
 #include "parse/suggest.h"
 #include "cli/parse.h"
+#include "cli/remote.h"
 #include "cli/run.h"
 #include "core/text.h"
 
@@ -95,7 +96,8 @@ int usher__cli_tables(struct cli *cli, char *const *words, size_t n)
 
 /* ---- check ------------------------------------------------------------------------ */
 
-#define FOUND_MAX 100u /* faults that the object lists */
+#define FOUND_MAX 100u               /* faults that the object lists */
+#define CHECK_MS ((int64_t)86400000) /* deadline of a check by a server */
 
 struct faults {
     bool lines; /* print faults as lines on standard error */
@@ -118,11 +120,47 @@ static void fault(void *payload, const char *line)
     }
 }
 
+static uint64_t count_of(const struct remote_value *v, const char *key)
+{
+    const struct remote_value *count = usher__remote_get(v, key, REMOTE_INT);
+
+    return count != NULL && count->number > 0 ? (uint64_t)count->number : 0;
+}
+
+/* As usher_check(), by the server that has the store. */
+static enum usher_status check_remote(const struct cli *cli, const struct usher_check_options *opt,
+                                      struct faults *f, struct usher_check_result *ret,
+                                      char message[CLI_MESSAGE_MAX])
+{
+    static const char *const words[] = { "CHECK", "--repair" };
+    static const char *const needs[] = { "faults", "repaired", "scopes", "found", "partial", NULL };
+    const struct remote_value *list, *partial, *why;
+    struct remote_value v;
+    enum usher_status status =
+        usher__remote_ask(cli->remote, words, opt->repair ? 2 : 1, CHECK_MS, needs, &v, message);
+
+    if (status != USHER_OK)
+        return status;
+    ret->faults = count_of(&v, "faults");
+    ret->repaired = count_of(&v, "repaired");
+    ret->scopes = count_of(&v, "scopes");
+    list = usher__remote_get(&v, "found", REMOTE_LIST);
+    for (size_t i = 0; list != NULL && i < list->n; i++)
+        if (list->of[i].type == REMOTE_TEXT)
+            fault(f, list->of[i].text.data);
+    partial = usher__remote_get(&v, "partial", REMOTE_BOOL);
+    ret->partial = partial != NULL && partial->number != 0;
+    why = usher__remote_get(&v, "message", REMOTE_TEXT);
+    (void)snprintf(message, CLI_MESSAGE_MAX, "%s", why != NULL ? why->text.data : "");
+    usher__remote_value_free(&v);
+    return ret->partial ? USHER_UNAVAILABLE : USHER_OK;
+}
+
 int usher__cli_check(struct cli *cli, char *const *words, size_t n)
 {
     struct usher_check_result found;
     struct usher_check_options opt = USHER_CHECK_OPTIONS_INIT;
-    char quoted[PARSE_QUOTE_MAX];
+    char quoted[PARSE_QUOTE_MAX], message[CLI_MESSAGE_MAX];
     struct faults f;
     enum usher_status status;
     struct json j = { stdout, false };
@@ -134,17 +172,22 @@ int usher__cli_check(struct cli *cli, char *const *words, size_t n)
                                    usher__quote(quoted, words[i]));
         opt.repair = true;
     }
-    rc = usher__cli_open(cli, CLI_LOOKS);
+    rc = usher__cli_reach(cli, CLI_LOOKS);
     if (rc != 0)
         return rc;
     memset(&f, 0, sizeof f);
     f.lines = !cli->json;
     found.partial = false;
-    status = usher_check(cli->engine, &opt, fault, &f, &found);
+    if (cli->remote != NULL) {
+        status = check_remote(cli, &opt, &f, &found, message);
+    } else {
+        status = usher_check(cli->engine, &opt, fault, &f, &found);
+        (void)snprintf(message, sizeof message, "%s", usher_message());
+    }
     if (status != USHER_OK && !found.partial) {
         for (size_t i = 0; i < f.n; i++)
             (void)usher__cli_resize(f.found[i], 0);
-        return usher__cli_fail(cli, status, "%s", usher_message());
+        return usher__cli_fail(cli, status, "%s", message);
     }
     if (status == USHER_OK && found.faults > found.repaired)
         status = USHER_REFUSED;
@@ -157,7 +200,7 @@ int usher__cli_check(struct cli *cli, char *const *words, size_t n)
             fputs(", some scopes could not be read", stdout);
         putchar('\n');
         if (found.partial)
-            (void)usher__cli_fail(cli, status, "%s", usher_message());
+            (void)usher__cli_fail(cli, status, "%s", message);
         return usher__cli_exit_code(status);
     }
     putchar('{');
@@ -176,7 +219,7 @@ int usher__cli_check(struct cli *cli, char *const *words, size_t n)
     putchar(']');
     usher__json_bool(&j, "partial", found.partial);
     if (found.partial)
-        usher__json_text(&j, "message", usher_message());
+        usher__json_text(&j, "message", message);
     puts("}");
     return usher__cli_exit_code(status);
 }

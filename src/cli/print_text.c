@@ -608,15 +608,15 @@ static void sentence(const struct saying *s)
 }
 
 void usher__answer_plain(FILE *out, const struct usher_operation *command,
-                         const struct usher_result *reply)
+                         const struct usher_reply *reply)
 {
-    struct saying s = { out, command, usher_reply_of(command, reply), USHER_ANSWER };
+    struct saying s = { out, command, reply, USHER_ANSWER };
     struct usher_value version, epoch;
     char is[17];
 
     fputs(usher_status_word(reply->status), out);
     (void)snprintf(is, sizeof is, "%016" PRIx64, reply->epoch);
-    if (s.reply != NULL && usher__answer_there(reply)) {
+    if (usher__answer_there(reply)) {
         if (reply->status == USHER_STALE && asked(&s, "IF_VERSION", 10, &version) &&
             (uint64_t)version.number != reply->version)
             fprintf(out, ": it has version %" PRIu64, reply->version);
@@ -631,5 +631,4 @@ void usher__answer_plain(FILE *out, const struct usher_operation *command,
             fprintf(out, "; %u replica%s", reply->replicas, reply->replicas == 1 ? "" : "s");
     }
     putc('\n', out);
-    usher_reply_done((struct usher_reply *)(uintptr_t)s.reply);
 }

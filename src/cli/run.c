@@ -13,6 +13,7 @@
 #include "cli/answer.h"
 #include "cli/csv.h"
 #include "cli/parse.h"
+#include "cli/remote.h"
 #include "cli/silence.h"
 #include "cli/table.h"
 #include "core/verbs.h"
@@ -154,6 +155,12 @@ static void sort_rows(struct usher_store_result *of)
     of->n_rows = n;
 }
 
+/* Return whether there are rows: it has not failed, or with some of the answer. */
+static bool is_there(const struct usher_result *result)
+{
+    return !usher__answer_failed(result->status) || result->of.store.partial;
+}
+
 /* List all scopes: the rows of all pages in one answer.  A page that is not complete is no reason
  * to end. */
 static void run_pages(struct usher_engine *e, const struct usher_operation *command,
@@ -167,12 +174,12 @@ static void run_pages(struct usher_engine *e, const struct usher_operation *comm
     next.given |= USHER_GIVEN_STORE_MAX;
     next.arg.store.max = USHER_LIST_MAX;
     usher__run_batch(e, &next, all, 1);
-    while (usher__answer_there(all) && more && all->of.store.after_size > 0) {
+    while (is_there(all) && more && all->of.store.after_size > 0) {
         memcpy(after, all->of.store.after, sizeof after);
         next.arg.store.after = (struct usher_text){ after, all->of.store.after_size };
         all->of.store.after_size = 0;
         usher__run_batch(e, &next, &page, 1);
-        more = usher__answer_there(&page);
+        more = is_there(&page);
         for (size_t i = 0; more && i < page.of.store.n_rows; i++)
             more = usher_result_add_row(all, USHER_STORE, &page.of.store.rows[i]) == USHER_OK;
         if (more) {
@@ -207,7 +214,33 @@ void usher__run_steps(struct usher_engine *e, const struct usher_operation *comm
     while (!usher__run_steps_end(&s, ret_reply));
 }
 
-static void fail(const struct cli *cli, const struct usher_result *reply)
+void usher__run_execute(struct cli *cli, const struct usher_operation *commands,
+                        struct usher_reply **ret_replies, size_t n)
+{
+    struct usher_result *results;
+
+    if (cli->remote != NULL) {
+        usher__remote_execute(cli->remote, commands, ret_replies, n);
+    } else {
+        results = usher__cli_resize(NULL, n * sizeof *results);
+        if (n == 1 && usher__run_has_steps(commands))
+            usher__run_steps(cli->engine, commands, results);
+        else
+            usher__run_batch(cli->engine, commands, results, n);
+        for (size_t i = 0; i < n; i++) {
+            ret_replies[i] = usher_reply_of(&commands[i], &results[i]);
+            usher_result_done(&results[i]);
+        }
+        (void)usher__cli_resize(results, 0);
+    }
+    for (size_t i = 0; i < n; i++)
+        if (ret_replies[i] == NULL) {
+            fputs("usher: nomem: out of memory\n", stderr);
+            exit(usher__cli_exit_code(USHER_NOMEM));
+        }
+}
+
+static void fail(const struct cli *cli, const struct usher_reply *reply)
 {
     (void)usher__cli_fail(cli, reply->status, "%s",
                           reply->message[0] != '\0' ? reply->message
@@ -215,12 +248,12 @@ static void fail(const struct cli *cli, const struct usher_result *reply)
 }
 
 int usher__run_answer(const struct cli *cli, const struct usher_operation *command,
-                      struct usher_result *reply)
+                      struct usher_reply *reply)
 {
     int rc = usher__cli_exit_code(reply->status);
 
     if (cli->json)
-        usher__answer_json(stdout, command, reply);
+        usher__answer_reply(stdout, reply);
     else if (!usher__answer_there(reply))
         fail(cli, reply);
     else if (isatty(STDOUT_FILENO) != 1 || !usher__table_answer(stdout, command, reply))
@@ -229,7 +262,7 @@ int usher__run_answer(const struct cli *cli, const struct usher_operation *comma
         fflush(stdout);
         fail(cli, reply); /* report that it is not all */
     }
-    usher_result_done(reply);
+    usher_reply_done(reply);
     return rc;
 }
 
@@ -238,7 +271,7 @@ int usher__cli_run(struct cli *cli, char *const *words, size_t n)
     const struct cli_verb *verb = n >= 2 ? usher__cli_verb(words[0], words[1]) : NULL;
     char message[CLI_MESSAGE_MAX];
     struct usher_operation command;
-    struct usher_result reply;
+    struct usher_reply *reply;
     unsigned char *block;
     int rc;
 
@@ -254,13 +287,10 @@ int usher__cli_run(struct cli *cli, char *const *words, size_t n)
         free(block);
         return usher__cli_fail(cli, USHER_INVALID, "%s", message);
     }
-    rc = usher__cli_open(cli, usher__run_use(&command));
+    rc = usher__cli_reach(cli, usher__run_use(&command));
     if (rc == 0) {
-        if (usher__run_has_steps(&command))
-            usher__run_steps(cli->engine, &command, &reply);
-        else
-            usher__run_batch(cli->engine, &command, &reply, 1);
-        rc = usher__run_answer(cli, &command, &reply);
+        usher__run_execute(cli, &command, &reply, 1);
+        rc = usher__run_answer(cli, &command, reply);
         if (rc == 0)
             usher__cli_silence(cli, &command);
     }

@@ -35,8 +35,13 @@ void usher__run_steps_begin(struct run_steps *s, const struct usher_operation *c
  * it was released and there is a next step. */
 bool usher__run_steps_end(struct run_steps *s, struct usher_result *reply);
 
-/* Print the answer, free its memory, and return its exit code. */
+/* Execute commands on the store of @cli, or of its server.  Each has a reply, which the caller
+ * releases.  All steps of a verb that has steps are executed. */
+void usher__run_execute(struct cli *cli, const struct usher_operation *commands,
+                        struct usher_reply **ret_replies, size_t n);
+
+/* Print the answer, release it, and return its exit code. */
 int usher__run_answer(const struct cli *cli, const struct usher_operation *command,
-                      struct usher_result *reply);
+                      struct usher_reply *reply);
 
 #endif

@@ -31,7 +31,7 @@ struct shell {
     struct cli *cli;
     struct words waiting[BATCH];
     struct usher_operation commands[BATCH];
-    struct usher_result replies[BATCH];
+    struct usher_reply *replies[BATCH];
     unsigned char *blocks[BATCH]; /* of the commands */
     size_t n, bytes;
     bool stop; /* -e, and a line was not ok */
@@ -60,14 +60,14 @@ static void flush(struct shell *sh)
     int rc;
 
     /* a store that cannot be created is reported for each line */
-    while (failed < sh->n && (rc = usher__cli_open(sh->cli, use_of(sh))) != 0) {
+    while (failed < sh->n && (rc = usher__cli_reach(sh->cli, use_of(sh))) != 0) {
         done(sh, rc);
         failed++;
     }
     if (failed == 0 && sh->n > 0) {
-        usher__run_batch(sh->cli->engine, sh->commands, sh->replies, sh->n);
+        usher__run_execute(sh->cli, sh->commands, sh->replies, sh->n);
         for (size_t i = 0; i < sh->n; i++) {
-            rc = usher__run_answer(sh->cli, &sh->commands[i], &sh->replies[i]);
+            rc = usher__run_answer(sh->cli, &sh->commands[i], sh->replies[i]);
             if (rc == 0)
                 usher__cli_silence(sh->cli, &sh->commands[i]);
             done(sh, rc);

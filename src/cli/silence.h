@@ -6,6 +6,6 @@
 
 /* After `queue login` and `queue apply` on a terminal, print the deadline for the next heartbeat of
  * the agent or user. */
-void usher__cli_silence(const struct cli *cli, const struct usher_operation *command);
+void usher__cli_silence(struct cli *cli, const struct usher_operation *command);
 
 #endif

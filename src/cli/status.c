@@ -13,6 +13,7 @@
 #include "cli/answer.h"
 #include "cli/csv.h"
 #include "cli/node_keys.h"
+#include "cli/remote.h"
 #include "core/text.h"
 
 #define EACH_MS 2000 /* timeout of a server, as in usher_nodes() */
@@ -22,6 +23,7 @@ struct shown {
     bool lines;
     struct json j;
     bool closed; /* the store did not open */
+    uint64_t unknown, unavailable;
     char message[512];
 };
 
@@ -176,10 +178,74 @@ static void ask_each(struct shown *s, const char *url)
 
 /* ------------------------------------------------------------------------------------ */
 
+/* Show the server @map of an answer.  Return false if it is none. */
+static bool show_remote(struct shown *s, const struct remote_value *map)
+{
+    struct usher_node node;
+
+    usher__node_empty(&node);
+    if (map->type != REMOTE_MAP)
+        return false;
+    for (size_t i = 0; i + 1 < map->n; i += 2) {
+        const struct remote_value *key = &map->of[i], *value = &map->of[i + 1];
+        struct node_value v = { .key = key->text.data, .text = value->text };
+
+        v.number = value->number;
+        v.type = value->type == REMOTE_TEXT  ? NODE_TEXT
+                 : value->type == REMOTE_INT ? NODE_INT
+                                             : NODE_BOOL;
+        if (key->type != REMOTE_TEXT ||
+            (value->type != REMOTE_TEXT && value->type != REMOTE_INT &&
+             value->type != REMOTE_BOOL) ||
+            !usher__node_set(&node, &v))
+            return false;
+    }
+    show(s, &node);
+    return true;
+}
+
+static uint64_t count_of(const struct remote_value *v, const char *key)
+{
+    const struct remote_value *count = usher__remote_get(v, key, REMOTE_INT);
+
+    return count != NULL && count->number > 0 ? (uint64_t)count->number : 0;
+}
+
+/* Query the server that has the store. */
+static enum usher_status ask_remote(struct cli *cli, struct shown *s)
+{
+    static const char *const words[] = { "STATUS" };
+    static const char *const needs[] = { "unknown", "unavailable", "nodes", NULL };
+    const struct remote_value *nodes, *message;
+    struct remote_value v;
+    char why[REMOTE_MESSAGE_MAX] = "the server sent a malformed answer";
+    enum usher_status status = usher__remote_ask(cli->remote, words, 1, 0, needs, &v, why);
+
+    if (status == USHER_OK) {
+        nodes = usher__remote_get(&v, "nodes", REMOTE_LIST);
+        message = usher__remote_get(&v, "message", REMOTE_TEXT);
+        s->unknown = count_of(&v, "unknown");
+        s->unavailable = count_of(&v, "unavailable");
+        if (nodes == NULL || message != NULL)
+            status = USHER_UNAVAILABLE;
+        if (message != NULL)
+            (void)snprintf(why, sizeof why, "%s", message->text.data);
+        for (size_t i = 0; nodes != NULL && i < nodes->n; i++)
+            if (!show_remote(s, &nodes->of[i]))
+                status = USHER_UNAVAILABLE;
+        usher__remote_value_free(&v);
+    }
+    if (status != USHER_OK)
+        (void)snprintf(s->message, sizeof s->message, "%s", why);
+    return status;
+}
+
 static enum usher_status ask(struct cli *cli, struct shown *s)
 {
     enum usher_status status;
 
+    if (cli->remote != NULL)
+        return ask_remote(cli, s);
     if (s->closed) {
         ask_each(s, cli->store);
         return USHER_UNAVAILABLE;
@@ -187,6 +253,7 @@ static enum usher_status ask(struct cli *cli, struct shown *s)
     status = usher_nodes(cli->engine, NULL, show, s);
     if (status != USHER_OK)
         (void)snprintf(s->message, sizeof s->message, "%s", usher_message());
+    (void)usher_failures(cli->engine, &s->unknown, &s->unavailable);
     return status;
 }
 
@@ -209,7 +276,6 @@ static void print_csv(const char *nodes, size_t size)
 static int show_object(struct cli *cli, struct shown *s)
 {
     struct json j = { stdout, false };
-    uint64_t unknown = 0, unavailable = 0;
     enum usher_status status;
     char *nodes = NULL;
     size_t size;
@@ -232,14 +298,23 @@ static int show_object(struct cli *cli, struct shown *s)
     usher__json_text(&j, "status", usher_status_word(status));
     if (status != USHER_OK)
         usher__json_text(&j, "message", s->message);
-    if (!s->closed)
-        (void)usher_failures(cli->engine, &unknown, &unavailable);
-    usher__json_uint(&j, "unknown", unknown);
-    usher__json_uint(&j, "unavailable", unavailable);
+    usher__json_uint(&j, "unknown", s->unknown);
+    usher__json_uint(&j, "unavailable", s->unavailable);
     usher__json_key(&j, "nodes");
     printf("[%s]}\n", nodes);
     free(nodes);
     return usher__cli_exit_code(status);
+}
+
+static int print(struct cli *cli, struct shown *s)
+{
+    enum usher_status status;
+
+    s->lines = !cli->json && !cli->csv;
+    if (!s->lines)
+        return show_object(cli, s);
+    status = ask(cli, s);
+    return status == USHER_OK ? 0 : usher__cli_fail(cli, status, "%s", s->message);
 }
 
 int usher__cli_status(struct cli *cli, char *const *words, size_t n)
@@ -249,6 +324,11 @@ int usher__cli_status(struct cli *cli, char *const *words, size_t n)
 
     if (n > 1)
         return usher__cli_fail(cli, USHER_INVALID, "`%s` takes no arguments", words[0]);
+    if (usher__remote_is(cli->store)) {
+        int rc = usher__cli_reach(cli, CLI_LOOKS);
+
+        return rc != 0 ? rc : print(cli, &shown);
+    }
     status = usher__cli_try(cli, CLI_LOOKS);
     if (cli->stands_in) /* in the shell: an empty store in place of the missing one */
         return usher__cli_missing(cli, "there is no such store yet: the first command that writes "
@@ -257,9 +337,5 @@ int usher__cli_status(struct cli *cli, char *const *words, size_t n)
         return usher__cli_open(cli, CLI_LOOKS); /* reports the reason */
     shown.closed = status != USHER_OK;
     (void)snprintf(shown.message, sizeof shown.message, "%s", shown.closed ? usher_message() : "");
-    shown.lines = !cli->json && !cli->csv;
-    if (!shown.lines)
-        return show_object(cli, &shown);
-    status = ask(cli, &shown);
-    return status == USHER_OK ? 0 : usher__cli_fail(cli, status, "%s", shown.message);
+    return print(cli, &shown);
 }

@@ -205,22 +205,19 @@ static void row(struct table *t, const struct usher_reply *reply, size_t i, int6
 }
 
 bool usher__table_answer(FILE *out, const struct usher_operation *command,
-                         const struct usher_result *result)
+                         const struct usher_reply *reply)
 {
-    int64_t here_ms = result->now_ms != 0 ? result->now_ms : (int64_t)time(NULL) * 1000;
+    int64_t here_ms = reply->now_ms != 0 ? reply->now_ms : (int64_t)time(NULL) * 1000;
     int64_t now_ms = (command->given & USHER_GIVEN_NOW) != 0 ? command->now_ms : here_ms;
-    bool list = result->status == USHER_OK &&
+    bool list = reply->status == USHER_OK &&
                 (usher__verb((unsigned)command->verb)->flags & USHER__LISTS) != 0;
-    struct usher_reply *reply = list ? usher_reply_of(command, result) : NULL;
     struct table t = { .n_columns = 0 };
     const char *after;
     uint32_t field;
     size_t size;
 
-    if (reply == NULL || reply->n_rows == 0) {
-        usher_reply_done(reply);
+    if (!list || reply->n_rows == 0)
         return false;
-    }
     for (size_t k = 0; (field = usher_verb_tells(reply->verb, true, k)) != 0; k++)
         if (is_told(reply->verb, field)) {
             const struct usher_field_about *about = usher_about_field(field);
@@ -239,6 +236,5 @@ bool usher__table_answer(FILE *out, const struct usher_operation *command,
         usher__plain_text(out, after, size);
         putc('\n', out);
     }
-    usher_reply_done(reply);
     return true;
 }

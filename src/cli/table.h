@@ -34,6 +34,6 @@ void usher__table_print(struct table *t, FILE *out);
 /* Print the rows of an answer as a table.  Return false, and print nothing, if it is no list or an
  * empty one. */
 bool usher__table_answer(FILE *out, const struct usher_operation *command,
-                         const struct usher_result *result);
+                         const struct usher_reply *result);
 
 #endif

@@ -21,6 +21,7 @@
 #include "cli/csv.h"
 #include "cli/parse.h"
 #include "cli/progress.h"
+#include "cli/remote.h"
 #include "cli/run.h"
 #include "core/changes.h"
 #include "core/pack.h"
@@ -39,10 +40,11 @@ struct followed {
     uint64_t epoch, version;
     struct usher_watcher *watcher; /* NULL: none */
     bool due;                      /* read its log */
+    bool listens;                  /* to its changes on a server */
 };
 
 struct watching {
-    const struct cli *cli;
+    struct cli *cli;
     struct followed of[SCOPES_MAX];
     size_t n;
     bool once, has_max, has_since;
@@ -152,17 +154,16 @@ static int listen_to(struct cli *cli, char *const *words, size_t n)
 
 /* ---- the log ------------------------------------------------------------------- */
 
-static uint64_t since_of(const struct usher_result *reply)
+static uint64_t since_of(const struct usher_reply *reply)
 {
-    struct usher__changes changes;
+    int64_t since = usher_reply_int(reply, USHER_ANSWER, USHER_FIELD_SINCE_VERSION);
 
-    usher__changes_of(reply, &changes);
-    return changes.since;
+    return since > 0 ? (uint64_t)since : 0;
 }
 
 /* Print a line that is no notice: a gap, a missing scope or log, or a store that lost changes. */
 static void remark(struct watching *w, const struct followed *f, enum usher_status status,
-                   const struct usher_result *reply)
+                   const struct usher_reply *reply)
 {
     struct json j = { stdout, false };
 
@@ -194,27 +195,27 @@ static void remark(struct watching *w, const struct followed *f, enum usher_stat
 }
 
 /* Print the rows of @reply.  Return whether there are more. */
-static bool print_rows(struct watching *w, struct followed *f, const struct usher_result *reply)
+static bool print_rows(struct watching *w, struct followed *f, const struct usher_reply *reply)
 {
     struct usher_text name = { f->name, strlen(f->name) };
-    struct usher__changes changes;
 
-    usher__changes_of(reply, &changes);
-    for (size_t i = 0; i < changes.n && (!w->has_max || w->left > 0); i++) {
-        struct usher_text value = usher__changes_value(reply, i);
+    for (size_t i = 0; i < reply->n_rows && (!w->has_max || w->left > 0); i++) {
+        struct usher_text value = { "", 0 };
         struct usher_notice n;
 
-        if (usher_notice_read(f->noun, &name, reply->epoch, &value, &n) != USHER_OK)
+        value.data = usher_reply_text(reply, i, USHER_FIELD_VALUE, &value.size);
+        if (value.data == NULL ||
+            usher_notice_read(f->noun, &name, reply->epoch, &value, &n) != USHER_OK)
             continue;
         print(w->cli, &n);
         f->version = n.version;
         w->left -= w->has_max;
     }
-    return changes.more;
+    return reply->more;
 }
 
 /* Begin after since=, else after the current version. */
-static void begin(const struct watching *w, struct followed *f, const struct usher_result *reply)
+static void begin(const struct watching *w, struct followed *f, const struct usher_reply *reply)
 {
     f->begun = f->there = true;
     f->epoch = reply->epoch;
@@ -222,7 +223,7 @@ static void begin(const struct watching *w, struct followed *f, const struct ush
 }
 
 /* Process one answer of the log.  Return false if there is nothing more for now. */
-static bool follow(struct watching *w, struct followed *f, struct usher_result *reply)
+static bool follow(struct watching *w, struct followed *f, const struct usher_reply *reply)
 {
     if (reply->status == USHER_LOST &&
         f->version != 0) { /* the first lost notice is not known: read all */
@@ -246,7 +247,7 @@ static bool follow(struct watching *w, struct followed *f, struct usher_result *
     case USHER_STALE:
         break;
     default:
-        w->rc = usher__cli_fail(w->cli, reply->status, "%s", usher_message());
+        w->rc = usher__cli_fail(w->cli, reply->status, "%s", reply->message);
         w->once = true;
         return false;
     }
@@ -279,13 +280,13 @@ static void poll_one(struct watching *w, struct followed *f)
     while (more && (!w->has_max || w->left > 0)) {
         struct usher_text name = { f->name, strlen(f->name) };
         struct usher_operation changes;
-        struct usher_result reply;
+        struct usher_reply *reply;
 
         usher__changes_ask(&changes, f->noun, &name, f->begun ? f->version : 0,
                            f->begun ? PAGE : 1);
-        usher__run_batch(w->cli->engine, &changes, &reply, 1);
-        more = follow(w, f, &reply);
-        usher_result_done(&reply);
+        usher__run_execute(w->cli, &changes, &reply, 1);
+        more = follow(w, f, reply);
+        usher_reply_done(reply);
     }
 }
 
@@ -312,13 +313,29 @@ static void watchers_end(struct watching *w)
         usher_unwatch(w->cli->engine, w->of[i].watcher);
 }
 
+/* The server sends the changes that are made through it, and the log is read then.  Those of other
+ * processes are read every half second. */
+static void remote_wait(struct watching *w, int64_t ms)
+{
+    int64_t every_ms = w->every_ms != 0 ? w->every_ms : EVERY_MS;
+
+    for (size_t i = 0; w->every_ms == 0 && i < w->n; i++) {
+        if (!w->of[i].listens)
+            usher__remote_listen(w->cli->remote, w->of[i].scope);
+        w->of[i].listens = true;
+    }
+    usher__remote_wait(w->cli->remote, ms < every_ms ? ms : every_ms);
+}
+
 /* Wait at most @ms until a log has to be read. */
 static void wait_for_change(struct watching *w, int64_t ms)
 {
-    bool watches = w->every_ms == 0 && watchers_begin(w);
+    bool watches = w->every_ms == 0 && w->cli->remote == NULL && watchers_begin(w);
     const struct usher_event *event = NULL;
 
-    if (watches) {
+    if (w->cli->remote != NULL) {
+        remote_wait(w, ms);
+    } else if (watches) {
         event = usher_collect(w->cli->engine, ms < CHECK_MS ? ms : CHECK_MS);
     } else {
         int64_t every_ms = w->every_ms != 0 ? w->every_ms : EVERY_MS;
@@ -451,7 +468,7 @@ int usher__cli_watch(struct cli *cli, char *const *words, size_t n)
                                    usher__quote(quoted, words[i]), fault);
         w.n++;
     }
-    rc = usher__cli_open(cli, polls ? CLI_LOOKS : CLI_WRITES);
+    rc = polls ? usher__cli_reach(cli, CLI_LOOKS) : usher__cli_open(cli, CLI_WRITES);
     if (rc != 0)
         return rc;
     if (cli->csv)

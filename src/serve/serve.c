@@ -12,34 +12,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cli/remote.h"
 #include "parse/parse.h"
 
 #define LISTEN_DEFAULT "unix:usher.sock"
 #define FILES_BESIDE ((size_t)64) /* descriptors that are no clients: the store, who listens */
-
-/* The first line of @path, which is for its owner alone.  NULL, or what is wrong. */
-static const char *read_secret(const char *path, char secret[SERVE_SECRET_MAX])
-{
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    struct stat st;
-    ssize_t n;
-
-    if (fd < 0)
-        return strerror(errno);
-    if (fstat(fd, &st) != 0 || (st.st_mode & (S_IRWXG | S_IRWXO)) != 0) {
-        (void)close(fd);
-        return "can be read or written by others than its owner (chmod 600)";
-    }
-    n = read(fd, secret, SERVE_SECRET_MAX);
-    (void)close(fd);
-    if (n <= 0)
-        return "has no password in its first line";
-    if (n == SERVE_SECRET_MAX)
-        return "has more than 511 bytes";
-    secret[n] = '\0';
-    secret[strcspn(secret, "\r\n")] = '\0';
-    return secret[0] != '\0' ? NULL : "has no password in its first line";
-}
 
 /* As many files as clients may come.  Fewer clients, where that is not allowed. */
 static void allow_files(struct server *s)
@@ -109,7 +86,7 @@ static const char *option(struct server *s, const char *word, const char **ret_h
     if (strncmp(word, "--listen=", 9) == 0)
         return NULL; /* when the store is open */
     if (strncmp(word, "--auth-file=", 12) == 0)
-        return read_secret(word + 12, s->secret);
+        return usher__secret_read(word + 12, s->secret);
     if (strncmp(word, "--http=", 7) == 0) {
         *ret_http = word + 7;
         return NULL;

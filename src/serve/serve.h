@@ -20,6 +20,7 @@
 #include <usher/store/operation.h>
 
 #include "cli/cli.h"
+#include "cli/remote.h"
 #include "cli/run.h"
 #include "serve/metrics.h"
 #include "serve/output.h"

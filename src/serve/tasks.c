@@ -50,7 +50,11 @@ static void run_list(struct task *t)
 {
     struct usher_result result;
 
-    usher__run_batch(t->server->cli->engine, &t->op, &result, 1);
+    /* the program lists all scopes, as it does on a store */
+    if (t->packed && usher__run_has_steps(&t->op))
+        usher__run_steps(t->server->cli->engine, &t->op, &result);
+    else
+        usher__run_batch(t->server->cli->engine, &t->op, &result, 1);
     t->status = result.status;
     usher__serve_answer(&t->answer, t->resp3, t->packed, &t->op, &result);
     usher_result_done(&result);

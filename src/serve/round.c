@@ -266,6 +266,13 @@ void usher__serve_answer(struct out *o, bool resp3, bool packed, const struct us
     usher_reply_done(reply);
 }
 
+void usher__serve_failure(struct server *s, enum usher_status status, const char *message)
+{
+    if (status == USHER_UNAVAILABLE && s->gone[0] == '\0' &&
+        strstr(message, USHER_STORE_GONE) != NULL)
+        (void)snprintf(s->gone, sizeof s->gone, "%s", message);
+}
+
 /* False: there is a step to come, and no answer yet. */
 static bool store_answer(struct server *s, struct job *j)
 {
@@ -273,9 +280,7 @@ static bool store_answer(struct server *s, struct job *j)
     struct client *c = j->client;
     struct usher_operation *op = &s->ops[j->op];
 
-    if (result->status == USHER_UNAVAILABLE && s->gone[0] == '\0' &&
-        strstr(result->message, USHER_STORE_GONE) != NULL)
-        (void)snprintf(s->gone, sizeof s->gone, "%s", result->message);
+    usher__serve_failure(s, result->status, result->message);
     if (j->kind == JOB_STEP && !usher__run_steps_end(c->steps, result)) {
         c->ready = true;
         return false;

@@ -404,6 +404,7 @@ static void print_reply(struct scrape *p, const struct target *t, const struct u
     bool done = USHER_IS_DONE(reply->status);
 
     if (!done && reply->status != USHER_MISSING) {
+        usher__serve_failure(p->server, reply->status, reply->message);
         p->failed++;
         return;
     }

@@ -179,6 +179,8 @@ void usher__serve_task(struct server *s, struct client *c, const struct resp_com
 /* round.c: append the answer @result to @op. */
 void usher__serve_answer(struct out *o, bool resp3, bool packed, const struct usher_operation *op,
                          const struct usher_result *result);
+/* A command has this status: the server ends if the store is gone for good. */
+void usher__serve_failure(struct server *s, enum usher_status status, const char *message);
 /* Small letters for the first @n words. */
 void usher__serve_lower(const struct resp_command *command, size_t n);
 

@@ -35,6 +35,7 @@ struct task {
     enum usher_noun noun; /* to drop: of the scope … */
     const char *name;     /* … and its name */
     enum usher_status status;
+    char message[192]; /* of a failure */
     struct out answer;
     /* rows of the answer, while it is written */
     struct out rows;
@@ -56,6 +57,7 @@ static void run_list(struct task *t)
     else
         usher__run_batch(t->server->cli->engine, &t->op, &result, 1);
     t->status = result.status;
+    (void)snprintf(t->message, sizeof t->message, "%s", result.message);
     usher__serve_answer(&t->answer, t->resp3, t->packed, &t->op, &result);
     usher_result_done(&result);
 }
@@ -70,6 +72,7 @@ static void fail(struct task *t, enum usher_status status, const char *message)
         word[i++] = (char)(*c - 'a' + 'A');
     word[i] = '\0';
     t->status = status;
+    (void)snprintf(t->message, sizeof t->message, "%s", message);
     usher__out_error(&t->answer, word, message);
 }
 
@@ -324,6 +327,7 @@ static void done(struct server *s, struct work *w)
         c->waits = false;
         c->ready = !c->closing && c->end - c->from >= c->need;
     }
+    usher__serve_failure(s, t->status, t->message);
     if (t->run == run_list)
         usher__figures_count(&s->figures, (uint32_t)t->op.verb, t->status);
     else

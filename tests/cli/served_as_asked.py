@@ -639,7 +639,7 @@ def requests_by_http_that_never_end_are_ended():
 def a_store_whose_file_is_replaced_ends_it():
     if os.environ.get("WITH_SQLITE", "yes") != "yes":
         return
-    with Server("sqlite:DIR/db") as server:
+    with Server("sqlite:DIR/db", *(["--http=127.0.0.1:0"] if os.environ.get("WITH_LIBMICROHTTPD", "no") == "yes" else [])) as server:
         c = server.client()
         assert status(c.ask("number", "add", "p", "1")) == "ok"
         server.shell(["number add other 1"])  # changes of others do not
@@ -649,6 +649,22 @@ def a_store_whose_file_is_replaced_ends_it():
         assert c.ended().startswith(b"-UNAVAILABLE sqlite: db was moved, deleted or replaced")
         assert server.process.wait(PATIENCE) == 1
         assert server.said().count("the store is gone: sqlite: db was moved") == 1
+        for trigger in ("scopes", "number digest p", "metrics"):
+            server.start()
+            c = server.client()
+            assert c.ask("PING") == "PONG" and status(c.ask("number", "add", "p", "1")) in ("ok", "same")
+            subprocess.run(["sh", "-c", "cp db new && mv new db"], cwd=server.dir, check=True)
+            if trigger != "metrics":
+                c.ask(*trigger.split())
+            elif os.environ.get("WITH_LIBMICROHTTPD", "no") == "yes":
+                with socket.create_connection(("127.0.0.1", server.http_port()), PATIENCE) as page:
+                    page.sendall(b"GET /metrics?scope=number/p HTTP/1.1\r\nHost: localhost\r\n\r\n")
+                    assert b"usher_scopes{state=\"failed\"} 1" in page.makefile("rb").read()
+            else:
+                server.stop(signal.SIGKILL)
+                continue
+            assert server.process.wait(PATIENCE) == 1, trigger
+            assert len(re.findall("the store is gone: .*sqlite: db was moved", server.said())) == 1, (trigger, server.said())
         server.start()
         assert server.client().ask("PING") == "PONG"
 
@@ -807,7 +823,7 @@ def sockets_are_handed_over():
             server.terminate()
             assert server.wait() == 0
     # as systemd starts the service of contrib
-    with open(os.environ.get("top_srcdir", "../..") + "/contrib/systemd/usher.service") as f:
+    with open(os.path.dirname(os.path.abspath(__file__)) + "/../../contrib/systemd/usher.service") as f:
         unit = f.read()
     words = re.search(r"^ExecStart=/usr/bin/usher (.*)$", unit, re.M).group(1).replace("$USHER_OPTIONS", "").split()
     assert words == ["serve"] and re.search(r"^Environment=USHER_STORE=sqlite:/var/lib/usher/", unit, re.M)

@@ -11,7 +11,7 @@ import time
 
 from serve import PATIENCE, Server, run, status
 
-TOP = os.environ.get("top_srcdir", os.path.dirname(os.path.abspath(__file__)) + "/../..")
+TOP = os.path.dirname(os.path.abspath(__file__)) + "/../.."
 NAME = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]*\Z")
 SAMPLE = re.compile(r'([a-zA-Z_:][a-zA-Z0-9_:]*)(?:\{((?:[a-zA-Z_][a-zA-Z0-9_]*="(?:[^"\\\n]|\\["\\n])*",?)*)\})? (\S+)\Z')
 LABEL = re.compile(r'([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\\n]|\\["\\n])*)"(?:,|\Z)')

@@ -1743,7 +1743,7 @@ mutant 'remote: all lines are sent ahead' src/cli/remote.c \
 mutant 'metrics: scopes beyond the limit are not counted' src/serve/scrape.c \
     's/^        p->omitted++;/        (void)p->omitted;/' tests/cli/metrics_are_those_of_prometheus.sh
 mutant 'metrics: the list ends with its first page' src/serve/scrape.c \
-    's/^        more = reply != NULL/        more = false \&\& reply != NULL/' tests/cli/metrics_are_those_of_prometheus.sh
+    's/^        more = after != NULL;/        more = false;/' tests/cli/metrics_are_those_of_prometheus.sh
 mutant 'metrics: a scope named twice is there twice' src/serve/scrape.c \
     's/^        if (n > 0 && compare/        if (n > p->n \&\& compare/' tests/cli/metrics_are_those_of_prometheus.sh
 mutant 'metrics: milliseconds are called seconds' src/serve/scrape.c \

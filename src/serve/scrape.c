@@ -235,8 +235,9 @@ static void list(struct scrape *p, unsigned noun)
             p->partial = true;
         for (size_t i = 0; reply != NULL && i < reply->n_rows; i++)
             add_row(p, reply, i);
-        after = usher_reply_text(reply, USHER_ANSWER, USHER_FIELD_AFTER, &size);
-        more = reply != NULL && USHER_IS_DONE(reply->status) && reply->more && after != NULL;
+        after =
+            reply != NULL ? usher_reply_text(reply, USHER_ANSWER, USHER_FIELD_AFTER, &size) : NULL;
+        more = after != NULL; /* also after a page that is not complete */
         if (values[last - 1].field == USHER_FIELD_AFTER)
             last--;
         if (more) { /* the text is that of the last page */

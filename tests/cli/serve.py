@@ -185,7 +185,9 @@ class Server:
     def stop(self, how=signal.SIGTERM):
         if self.process.poll() is None:
             self.process.send_signal(how)
-        return self.process.wait(PATIENCE)
+        code = self.process.wait(PATIENCE)
+        assert "Sanitizer" not in self.said() and "runtime error" not in self.said(), self.said()
+        return code
 
     def shell(self, lines):
         """The answers of the program itself, as pairs."""
@@ -202,7 +204,9 @@ class Server:
     def __enter__(self):
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, kind, *_):
+        if kind is None and self.process.poll() is None:
+            self.stop()
         if self.process.poll() is None:
             self.process.kill()
             self.process.wait()

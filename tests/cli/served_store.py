@@ -18,6 +18,7 @@ import served_as_asked
 
 def _usher(store, *words, **more):
     done = subprocess.run([USHER, "-s", store] + list(words), stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False, timeout=PATIENCE * 2, **more)
+    assert b"Sanitizer" not in done.stderr and b"runtime error" not in done.stderr, done.stderr.decode()
     return done.returncode, done.stdout.decode(), done.stderr.decode()
 
 

@@ -98,7 +98,7 @@ def every_form_is_that_of_the_store():
                 assert strip(afar) == strip(here), (form, line, afar, here)
             if words[0] not in ("help", "tables"):
                 here, afar = _terminal([USHER, "-s", server.store] + words) if "drop" not in line else 0, _terminal([USHER, "-s", url] + words) if "drop" not in line else 0
-                strip = lambda r: r if r == 0 else (r[0], re.sub(r"\d+ (ms|s)\b", "", r[1]))
+                strip = lambda r: r if r == 0 else (r[0], re.sub(r" +", " ", re.sub(r"\d+ (ms|s)\b", "", r[1])))
                 assert strip(afar) == strip(here), (line, afar, here)
         assert re.fullmatch(r'\{"status":"ok","epoch":"0{16}","version":0,"due":null,"dropped":[1-9]\}\n', _usher(url, "--json", "drop", "room/r", "--yes")[1])
         with open(server.dir + "/calls.csv", "w") as f:

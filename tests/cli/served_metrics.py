@@ -15,7 +15,7 @@ TOP = os.path.dirname(os.path.abspath(__file__)) + "/../.."
 NAME = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]*\Z")
 SAMPLE = re.compile(r'([a-zA-Z_:][a-zA-Z0-9_:]*)(?:\{((?:[a-zA-Z_][a-zA-Z0-9_]*="(?:[^"\\\n]|\\["\\n])*",?)*)\})? (\S+)\Z')
 LABEL = re.compile(r'([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\\n]|\\["\\n])*)"(?:,|\Z)')
-LABELS = {"queue", "pool", "room", "serial", "id", "lane", "mode", "state", "reason", "noun", "verb", "status", "le", "version"}
+LABELS = {"queue", "pool", "room", "serial", "id", "lane", "state", "reason", "noun", "verb", "status", "le", "version"}
 UNITS = ("_ms", "_milliseconds", "_s", "_sec", "_minutes", "_hours", "_days", "_percent", "_kb", "_kilobytes", "_us", "_micros")
 TYPES = {"counter", "gauge", "histogram"}
 

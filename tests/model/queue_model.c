@@ -3368,7 +3368,7 @@ static const char *queue_fault(const queue *q)
     return NULL;
 }
 
-/* The events of the queue, counted anew from the stays. */
+/* The events of the queue, counted again from the stays. */
 static const char *events_fault(const queue *q)
 {
     int64_t n[MODEL_DROPPED + 1] = { 0 }, wait = 0, talk = 0;

@@ -6,16 +6,17 @@
  * A cursor is the state of the walk as text: nine fields (write_cursor()).  SCAN keeps no state on
  * the server, so any client can continue.  A cursor has three things in addition to that of SCAN:
  *
- *   identity   Cursors of SCAN belong to one process, whose hash tables have a random seed.  After
- * a failover or restart the master is walked from its beginning. cut        A page may end within
- * one reply of SCAN.  Then its scopes are taken in order of a hash of their keys, and the cursor
- * has the hash of the last one.  The next page sends the same SCAN.  If it leads to the same next
- * cursor, the same part of the table was walked: each key that was there all the time was in the
- * first reply, too, and those up to the hash were listed.  If not, all of the reply are listed
- * (some a second time), and the next SCAN is smaller, so that a page holds all of its reply. slots
- * A slot can move from a master that was not walked yet to one that was.  So the owners of all
- * slots are compared from one reply to the next (CLUSTER NODES, as text).  If they differ, or a
- * slot is moving, or they are not known, all masters are walked once more.
+ * - identity: cursors of SCAN belong to one process, whose hash tables have a random seed.  After a
+ *   failover or restart the master is walked from its beginning.
+ * - cut: a page may end within one reply of SCAN.  Then its scopes are taken in order of a hash of
+ *   their keys, and the cursor has the hash of the last one.  The next page sends the same SCAN. If
+ *   it leads to the same next cursor, the same part of the table was walked.  Each key that was
+ *   there all the time was in the first reply, too, and those up to the hash were listed.  If it
+ *   leads to another one, all of the reply are listed (some a second time), and the next SCAN is
+ *   smaller, so that a page holds all of its reply.
+ * - slots: a slot can move from a master that was not walked yet to one that was.  So the owners of
+ *   all slots are compared from one reply to the next (CLUSTER NODES, as text).  If they differ, or
+ *   a slot is moving, or they are not known, all masters are walked once more.
  *
  * Rejected: to remember the names of a cut reply (a cursor of any size), and to walk the masters
  * twice always.

@@ -238,8 +238,8 @@ static bool read_value(struct remote *r, struct remote_value *v, int depth)
         return number ? read_list(r, v, n, depth) : broken(r, NO_PROTOCOL);
     case '%':
         v->type = REMOTE_MAP;
-        return number && n <= (int64_t)VALUES_MAX ? read_list(r, v, 2 * n, depth)
-                                                  : broken(r, NO_PROTOCOL);
+        return number && n >= 0 && n <= (int64_t)VALUES_MAX ? read_list(r, v, 2 * n, depth)
+                                                            : broken(r, NO_PROTOCOL);
     default:
         return broken(r, NO_PROTOCOL);
     }

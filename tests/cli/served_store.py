@@ -208,7 +208,7 @@ HELLO = b"%1\r\n$6\r\nserver\r\n$5\r\nusher\r\n+OK\r\n"
 def who_is_no_server_is_refused():
     answers = [b"", b"+OK\r\n", b"-ERR unknown command 'HELLO'\r\n", b"HTTP/1.1 400 Bad Request\r\n\r\n", b"220 mail ESMTP\r\n", b"\0" * 100, b"%0\r\n", b"%1\r\n",
                b"%1\r\n$6\r\nserver\r\n$5\r\nredis\r\n+OK\r\n", HELLO[:-5] + b"-NOPROTO the server is usher 9.9: x\r\n", b"$-1\r\n", b"*-1\r\n", b"\r\n", b":\r\n",
-               b"$99999999999999999999\r\n", b"$67108865\r\n", b"*65537\r\n", b"%65537\r\n", b"%-5\r\n", b"*1\r\n" * 50, b"$5\r\nabcdefgh", b"+" + b"x" * 200000, b"#maybe\r\n", b"!3\r\nabc\r\n"]
+               b"$99999999999999999999\r\n", b"$67108865\r\n", b"*65537\r\n", b"%65537\r\n", b"%-5\r\n", b"%-9223372036854775807\r\n", b"*1\r\n" * 50, b"$5\r\nabcdefgh", b"+" + b"x" * 200000, b"#maybe\r\n", b"!3\r\nabc\r\n"]
     with Server("memory:") as server:
         c = server.client()
         c.ask("id", "create", "i")

@@ -36,10 +36,12 @@ struct listed {
 static void see(void *payload, const struct usher_scope_info *info)
 {
     struct listed *l = payload;
+    char name[32]; /* the text has no NUL */
     unsigned i;
 
     l->n++;
-    if (sscanf(info->name.data, "p%u", &i) == 1 && i < POOLS)
+    (void)snprintf(name, sizeof name, "%.*s", (int)info->name.size, info->name.data);
+    if (sscanf(name, "p%u", &i) == 1 && i < POOLS)
         l->seen[i]++;
 }
 

@@ -1236,10 +1236,12 @@ struct seen {
 static void see_scope(void *payload, const struct usher_scope_info *info)
 {
     struct seen *s = payload;
+    char name[32]; /* the text has no NUL */
     unsigned i;
 
     s->n++;
-    if (sscanf(info->name.data, "stay%u", &i) == 1 && i < SEEN)
+    (void)snprintf(name, sizeof name, "%.*s", (int)info->name.size, info->name.data);
+    if (sscanf(name, "stay%u", &i) == 1 && i < SEEN)
         s->seen[i]++;
 }
 

@@ -364,14 +364,15 @@ class Client(threading.Thread):
                 self.other(line, answer)
                 return
             serial, token = answer["serial"], answer["token"]
-            if answer["status"] == "same" and (rule, serial) in self.used:
+            new = answer["status"] == "ok" and answer.get("why") != "renewed"
+            if not new and (rule, serial) in self.used:
                 self.journal.wrong("again", "%s: `same' with %s, which it has confirmed" % (
                     line, serial))
             if not any(b["serial"] == serial and b["token"] == token for b in self.bills):
                 bill = {"rule": rule, "serial": serial, "token": token, "until": answer["until"],
                         "document": "%s-document-%d" % (self.name, self.n)}
                 self.n += 1
-                if answer["status"] == "ok":
+                if new:
                     self.journal.unique(rule, token, bill["document"])
                 if maybe or self.has_ended(bill) or self.journal.is_apart(sent):
                     self.journal.uncertain.add((rule, serial))
@@ -387,7 +388,9 @@ class Client(threading.Thread):
 
         def settled(answer, maybe, sent, _answered):
             status = answer["status"]
-            if maybe or status == "same" or self.journal.is_apart(sent):
+            # the end of its lease was lost, and perhaps what others did with the number then
+            late = status in DONE and self.journal.losing and self.has_ended(bill)
+            if maybe or status == "same" or late or self.journal.is_apart(sent):
                 self.journal.uncertain.add((bill["rule"], bill["serial"]))
             if status in DONE:
                 if verb == "confirm":

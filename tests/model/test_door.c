@@ -325,6 +325,7 @@ static const struct {
 } in_data[] = {
     { USHER_NUMBER, "group", USHER_FIELD_GROUP },
     { USHER_NUMBER, "node", USHER_FIELD_NODE },
+    { USHER_NUMBER, "actor", USHER_FIELD_ACTOR },
     { USHER_QUEUE, "lane", USHER_FIELD_LANE },
     { USHER_QUEUE, "lanes", USHER_FIELD_LANES },
     { USHER_QUEUE, "priority", USHER_FIELD_PRIORITY },
@@ -334,6 +335,7 @@ static const struct {
     { USHER_QUEUE, "agent_state", USHER_FIELD_AGENT_STATE },
     { USHER_QUEUE, "capacity", USHER_FIELD_CAPACITY },
     { USHER_QUEUE, "level", USHER_FIELD_LEVEL },
+    { USHER_QUEUE, "actor", USHER_FIELD_ACTOR },
     { USHER_SERIAL, "number", USHER_FIELD_NUMBER_MADE },
     { USHER_SERIAL, "first", USHER_FIELD_FIRST },
     { USHER_SERIAL, "n", USHER_FIELD_N },

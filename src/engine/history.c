@@ -226,11 +226,13 @@ static enum usher_status keep_all(struct move *m, const struct usher_operation *
     c.given = like->given & USHER_GIVEN_NOW;
     c.now_ms = like->now_ms;
     status = run(m, &c, &r);
+    usher_result_done(&r); /* the reason of the mode is a row */
     if (status != USHER_OK || r.of.queue.of.settings.archive != 0)
         return status;
     c.given |= USHER_GIVEN_QUEUE_ARCHIVE;
     c.arg.queue.archive = USHER_QUEUE_ARCHIVE_DEFAULT;
     status = run(m, &c, &r);
+    usher_result_done(&r);
     return status == USHER_SAME ? USHER_OK : status;
 }
 

@@ -646,7 +646,8 @@ static uint64_t first_seed(void)
 TEST_WITH(every_verb_with_each_hook, NULL, world_say)
 {
     uint32_t given_hooks = (uint32_t)number_from("USHER_HOOKS", 0);
-    unsigned rounds = (unsigned)budget_of("USHER_ROUNDS", 4);
+    /* fewer would leave verbs out */
+    unsigned rounds = (unsigned)number_from("USHER_ROUNDS", budget_slow() ? 1 : 4);
 
     for (unsigned s = 0; s <= n_stores; s++) {
         if (given_hooks != 0) {
@@ -731,7 +732,7 @@ TEST_WITH(every_verb_did_something_on_every_store, NULL, world_say)
     for (unsigned s = 0; s <= n_stores; s++) {
         const struct usher__verb *idle;
 
-        for (unsigned i = 0; i < 200 && (idle = idle_verb(s)) != NULL; i++) {
+        for (unsigned i = 0; i < 2000 && (idle = idle_verb(s)) != NULL; i++) {
             uint32_t on = HOOK(WATCHER) | HOOK(AUTHORITY);
 
             world(store_at(s), on & possible(), seed++, 1u << (idle->verb >> 8), 30);

@@ -2105,7 +2105,7 @@ TEST(a_large_pool_may_take_longer_than_the_timeout)
 /* Who the server is, is asked every second: behind the deadline, too. */
 TEST(many_scopes_may_take_longer_than_the_timeout)
 {
-    enum { PART = 500, PARTS = 40 };
+    enum { PART = 500, PARTS = 200 };
     static struct usher_operation commands[PART];
     static struct usher_result replies[PART];
     static char names[PART][16];

@@ -476,6 +476,15 @@ static enum usher_status told(struct usher__redis *r, int64_t deadline_ms)
     return other ? ask_settings(r) : USHER_OK;
 }
 
+/* Close the connection, and forget the open query. */
+static void give_up(struct usher__redis *r)
+{
+    usher__redis_search_end(r);
+    usher__redis_conn_discard(r->conn);
+    usher__redis_replies_free(r);
+    r->asks = USHER__REDIS_ASKS_NOTHING;
+}
+
 enum usher_status usher__redis_prepare(struct usher__redis *r, unsigned nouns, int64_t deadline_ms)
 {
     bool ready = false;
@@ -501,10 +510,7 @@ enum usher_status usher__redis_prepare(struct usher__redis *r, unsigned nouns, i
         /* A proxy may close the connection at SCRIPT.  The next one does without. */
         if (r->asks == USHER__REDIS_ASKS_SCRIPT && status != USHER_NOMEM)
             (void)usher__redis_name_script(r, r->loads);
-        usher__redis_search_end(r);
-        usher__redis_conn_discard(r->conn);
-        usher__redis_replies_free(r);
-        r->asks = USHER__REDIS_ASKS_NOTHING;
+        give_up(r);
         return status == USHER_UNKNOWN ? USHER_UNAVAILABLE : status; /* a query changes nothing */
     }
     return USHER_OK;
@@ -554,8 +560,12 @@ enum usher_status usher__redis_handshake(struct usher__redis *r, int64_t deadlin
 {
     enum usher_status status = usher__redis_prepare(r, 0, deadline_ms);
 
-    while (status == USHER__REDIS_WAITS)
-        status = usher__redis_wait_for(r, deadline_ms) ? usher__redis_prepare(r, 0, deadline_ms)
-                                                       : USHER_UNAVAILABLE;
+    while (status == USHER__REDIS_WAITS) {
+        if (!usher__redis_wait_for(r, deadline_ms)) {
+            give_up(r); /* the next user of the connection would wait for this answer */
+            return USHER_UNAVAILABLE;
+        }
+        status = usher__redis_prepare(r, 0, deadline_ms);
+    }
     return status;
 }

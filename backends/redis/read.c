@@ -91,10 +91,8 @@ enum usher_status usher__redis_own_open(struct usher__redis_store *s,
             !usher__redis_pause(own, tries, deadline_ms))
             break;
     }
-    if (status != USHER_OK) {
+    if (status != USHER_OK)
         (void)snprintf(message, 192, "%s", usher__redis_conn_message(own->conn));
-        usher__redis_conn_discard(own->conn); /* another command would continue the handshake */
-    }
     return status;
 }
 

@@ -281,17 +281,16 @@ enum usher_status usher__redis_walk_node(struct usher__redis_walk *w, unsigned n
     if (*ret == NULL)
         status = usher__redis_own_open(w->store, w->store->node[number], until_ms, &w->r[number],
                                        w->message);
-    else if ((status = usher__redis_handshake(*ret, until_ms)) != USHER_OK) {
-        if (w->message[0] == '\0')
-            (void)snprintf(w->message, 192, "%s", usher__redis_conn_message((*ret)->conn));
-        usher__redis_conn_discard((*ret)->conn); /* another command would continue it */
-    }
+    else
+        status = usher__redis_handshake(*ret, until_ms);
     *ret = w->r[number];
     if (status == USHER_OK)
         (*ret)->patience_ms = w->patience_ms;
     if (status != USHER_UNAVAILABLE || w->store->map == NULL ||
         usher__redis_slots_of(w->store, number) == 0)
         return status;
+    if (*ret != NULL && w->message[0] == '\0')
+        (void)snprintf(w->message, 192, "%s", usher__redis_conn_message((*ret)->conn));
     usher__redis_walk_silent(w, number);
     return status;
 }

@@ -711,7 +711,7 @@ static void list_done(struct list *l, size_t size)
 {
     const struct usher_allocator *alloc = l->w.store->alloc;
 
-    for (size_t i = 0; i < l->n; i++) {
+    for (size_t i = 0; l->found != NULL && i < l->n; i++) {
         const struct found *f = &l->found[i];
 
         if (f->reply != NULL)

@@ -103,7 +103,8 @@ static void put(struct text *t, const char *data, size_t size)
         t->room = t->room * 2 + size + 64;
         t->data = usher__cli_resize(t->data, t->room);
     }
-    memcpy(t->data + t->n, data, size);
+    if (size > 0)
+        memcpy(t->data + t->n, data, size);
     t->n += size;
 }
 

@@ -73,7 +73,7 @@ int usher__cli_drop(struct cli *cli, char *const *words, size_t n)
     const char *scope = NULL, *name = NULL;
     char quoted[PARSE_QUOTE_MAX], message[REMOTE_MESSAGE_MAX];
     bool yes = false;
-    int64_t items;
+    int64_t items = 0;
     enum usher_status status;
     int rc;
 

@@ -223,6 +223,8 @@ static int from_file(struct import *m, int fd)
     if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0)
         total = (uint64_t)st.st_size;
     m->commands = usher__cli_resize(NULL, BATCH * sizeof *m->commands);
+    /* an array of pointers */
+    /* NOLINTNEXTLINE(bugprone-sizeof-expression) */
     m->replies = usher__cli_resize(NULL, BATCH * sizeof *m->replies);
     m->names = usher__cli_resize(NULL, BATCH * sizeof *m->names);
     usher__lines_open(&lines, fd, LONGEST);

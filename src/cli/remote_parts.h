@@ -21,7 +21,7 @@ struct remote_place {
 };
 
 /* Return NULL, or the fault in @url. */
-const char *usher__remote_place(const char *url, struct remote_place *ret);
+const char *usher__remote_place(const char *url, struct remote_place *p);
 
 /* Bytes that grow; those from `from` to `end` are used. */
 struct bytes {
@@ -35,6 +35,6 @@ void usher__bytes_put(struct bytes *b, const char *text);
 /* Append a text as a word of a command. */
 void usher__bytes_word(struct bytes *b, const char *text, size_t size);
 /* Append a command. */
-void usher__bytes_command(struct bytes *b, const struct usher_operation *op);
+void usher__bytes_command(struct bytes *to, const struct usher_operation *op);
 
 #endif

@@ -27,12 +27,12 @@ char *usher__bytes_space(struct bytes *b, size_t size)
     return b->data + b->end;
 }
 
-static void put(struct bytes *b, const void *bytes, size_t size)
+static void put(struct bytes *b, const void *data, size_t size)
 {
     char *at = usher__bytes_space(b, size);
 
     if (size > 0)
-        memcpy(at, bytes, size);
+        memcpy(at, data, size);
     b->end += size;
 }
 

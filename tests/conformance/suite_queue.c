@@ -1627,7 +1627,8 @@ TEST_NEEDS(mode_and_reason_are_kept_over_a_restart, NEEDS_DURABLE)
 {
     struct fixture *f = *state;
 
-    STORY(f, { "set ttl=0 limit=5 mode=closed reason=storm", "ok storm" }, { "login ann", "ok idle" });
+    STORY(f, { "set ttl=0 limit=5 mode=closed reason=storm", "ok storm" },
+          { "login ann", "ok idle" });
     suite_close(&f->e);
     f->e = fixture_open(f);
     STORY(f, { "apply a", "refused" }, { "stats", "ok storm" }, { "set mode=open", "ok" },

@@ -266,7 +266,7 @@ TEST(wrong_arguments_are_refused_by_name)
         { USHER_STORE_SCOPES, NULL, USHER_T(F(AFTER), "p"), 1, "scopes: after is not NOUN/NAME" },
         { USHER_STORE_SCOPES, NULL, USHER_T(F(AFTER), "rooms/p"), 1,
           "scopes: after is not NOUN/NAME" },
-        { USHER_STORE_SCOPES, NULL, USHER_T(F(AFTER), "room/"), 1, "after is empty" },
+        { USHER_STORE_SCOPES, NULL, USHER_T(F(AFTER), "room/"), 1, "scopes: after is empty" },
         { USHER_STORE_SCOPES, NULL, USHER_N(F(NOUN), 6), 1, "noun is not from 1 to 5" },
         { USHER_STORE_SCOPES, NULL, USHER_N(F(MAX), 0), 1, "max is not from 1 to 10000" },
         { USHER_STORE_SCOPES, NULL, USHER_N(F(WAIT), 1), 1, "wait is not an argument of `scopes`" },

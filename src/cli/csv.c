@@ -191,7 +191,8 @@ static void print_cell(FILE *out, const char *data, size_t size)
     for (size_t i = 0; i < size && !quoted; i++)
         quoted = strchr(",\"\r\n", data[i]) != NULL;
     if (!quoted) {
-        fwrite(data, 1, size, out);
+        if (size > 0)
+            fwrite(data, 1, size, out);
         return;
     }
     putc('"', out);

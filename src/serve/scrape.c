@@ -73,6 +73,7 @@ struct target {
 struct scrape {
     struct work work; /* the list */
     struct server *server;
+    struct scrape *next; /* of the server's */
     void *owner;
     unsigned nouns; /* that are listed, a bit each; 0: all */
     bool lists, listing, freed;
@@ -158,6 +159,8 @@ struct scrape *usher__scrape_new(struct server *s, void *owner)
     p->owner = owner;
     p->max = s->limits.metrics;
     p->lists = p->max > 0;
+    p->next = s->scrapes;
+    s->scrapes = p;
     return p;
 }
 
@@ -471,13 +474,13 @@ void usher__scrape_print(struct scrape *p, struct out *to)
         }
 }
 
-void usher__scrape_free(struct scrape *p)
+static void free_now(struct scrape *p)
 {
-    if (p == NULL)
-        return;
-    p->freed = true;
-    if (!usher__scrape_done(p))
-        return;
+    struct scrape **at = &p->server->scrapes;
+
+    while (*at != p)
+        at = &(*at)->next;
+    *at = p->next;
     for (size_t i = 0; i < p->n; i++)
         (void)usher__cli_resize(p->targets[i], 0);
     (void)usher__cli_resize((void *)p->targets, 0);
@@ -485,4 +488,19 @@ void usher__scrape_free(struct scrape *p)
     for (size_t i = 0; i < FAMILIES; i++)
         usher__out_done(&p->texts[i]);
     (void)usher__cli_resize(p, 0);
+}
+
+void usher__scrape_free(struct scrape *p)
+{
+    if (p == NULL)
+        return;
+    p->freed = true;
+    if (usher__scrape_done(p))
+        free_now(p);
+}
+
+void usher__scrape_free_all(struct server *s)
+{
+    while (s->scrapes != NULL)
+        free_now(s->scrapes);
 }

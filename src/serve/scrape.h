@@ -34,6 +34,8 @@ bool usher__scrape_done(const struct scrape *p);
 void usher__scrape_print(struct scrape *p, struct out *to);
 /* Free @p, now or when its last reply has come.  NULL is allowed. */
 void usher__scrape_free(struct scrape *p);
+/* Free all, at the end: no reply will come. */
+void usher__scrape_free_all(struct server *s);
 
 /* @event is a reply that a scrape has posted.  Return the scrape if it is done now. */
 struct scrape *usher__scrape_reply(const struct usher_event *event);

@@ -2,6 +2,7 @@
 /* usher serve: its options, and what is opened and closed. */
 #include "config.h"
 
+#include "serve/scrape.h"
 #include "serve/serve.h"
 
 #include <errno.h>
@@ -138,6 +139,7 @@ static void done(struct server *s, int rc)
     }
     usher__serve_http_close(s);
     usher__serve_deaf(s);
+    usher__scrape_free_all(s);
     usher__out_done(&s->text);
     usher__serve_tend_done(s);
     (void)usher__cli_resize((void *)s->clients, 0);

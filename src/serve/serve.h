@@ -152,7 +152,8 @@ struct server {
     struct figures figures;
     struct http *http;       /* NULL: none */
     struct workers *workers; /* NULL: none yet */
-    char gone[192];          /* the store has to be opened again: its message; "": it has not */
+    struct scrape *scrapes;
+    char gone[192]; /* the store has to be opened again: its message; "": it has not */
 };
 
 /* A line of the log, on standard error. */

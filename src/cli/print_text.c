@@ -56,7 +56,7 @@
 #define PLACE                                                                                 \
     "[WHY=no-agent?: no logged-in agent serves its lane"                                      \
     "|WHY=history?: too many ended visits wait for a history"                                 \
-    "|WHY=closed?: the queue is closed|WHY=stopped?: the queue is stopped"                    \
+    "|WHY=closed?: no new users|WHY=stopped?: no new users"                                   \
     "|PLACE=room? is in room {ROOM}[ of {AGENT}][, token {TOKEN}]"                            \
     "|PLACE=offer? is offered for room {ROOM}[ of {AGENT}] until {!UNTIL}[, token {TOKEN}]"   \
     "|PLACE=queue? waits, {!INDEX} ahead[WAIT_MS?, about {!WAIT_MS/s} s]|PLACE=away? is away" \
@@ -143,7 +143,7 @@ static const struct {
     { "queue", "room", ALWAYS, AGENT LOGIN ROOMS },
     { "queue", "alive", ALWAYS, "[@AGENT?" AGENT LOGIN "|: {@USER}" PLACE "]" ROOMS },
     { "queue", "apply where move", ALWAYS, ": {@USER}" PLACE },
-    { "queue", "pull", REFUSED, "[WHY=stopped?: the queue is stopped]" },
+    { "queue", "pull", REFUSED, "[WHY=stopped?: no user is served]" },
     { "queue", "pull match", ALWAYS, ": {#} matched" USERS },
     { "queue", "sweep", ~MISSING, ": {COUNT} expired" MORE USERS },
     { "queue", "drop", ALWAYS, ": {COUNT} dropped" MORE },
@@ -152,11 +152,11 @@ static const struct {
       "[MATCHED? {!TALKED/s} s]]>" },
     { "queue", "list", ~MISSING, ": {#row}" USERS "[; more after {AFTER}]" },
     { "queue", "lanes", ~MISSING,
-      ": {#} lane[s]<; {LANE}: {WAITING} wait (longest {LONGEST_WAIT/s} s), {SEATED} seated, "
+      ": {#lane}<; {LANE}: {WAITING} wait (longest {LONGEST_WAIT/s} s), {SEATED} seated, "
       "today {SEATED_TODAY} seated, {ABANDONED_TODAY} abandoned, {TIMEOUT_TODAY} timed out>"
       "[; more after {AFTER}]" },
     { "queue", "intervals", ~MISSING,
-      ": {#} quarter hour[s]<; {QUARTER}: {ARRIVED} arrived, {SEATED_IN} seated, {WITHIN} in time, "
+      ": {#quarter hour}<; {QUARTER}: {ARRIVED} arrived, {SEATED_IN} seated, {WITHIN} in time, "
       "{ABANDONED} abandoned, {TIMEOUT} timed out>" },
     { "queue", "waits", ~MISSING, "<; [UP_TO?{UP_TO/s} s|more]: {SEATED_TOTAL}>" },
     { "queue", "agents", ~MISSING,

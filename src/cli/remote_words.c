@@ -182,7 +182,8 @@ void usher__bytes_command(struct bytes *to, const struct usher_operation *op)
     char head[32];
 
     command_words(&w, op);
-    put(to, head, (size_t)snprintf(head, sizeof head, "*%zu\r\n", w.n));
+    (void)snprintf(head, sizeof head, "*%zu\r\n", w.n);
+    usher__bytes_put(to, head);
     w.to = to;
     command_words(&w, op);
 }

@@ -45,7 +45,8 @@ void usher__bytes_word(struct bytes *b, const char *text, size_t size)
 {
     char head[32];
 
-    put(b, head, (size_t)snprintf(head, sizeof head, "$%zu\r\n", size));
+    (void)snprintf(head, sizeof head, "$%zu\r\n", size);
+    usher__bytes_put(b, head);
     put(b, text, size);
     put(b, "\r\n", 2);
 }

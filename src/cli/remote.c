@@ -544,6 +544,9 @@ enum usher_status usher__remote_ask(struct remote *r, const char *const *words, 
     r->deadline_ms = clock_ms() + (long_ms != 0 ? long_ms : r->place.timeout_ms);
     r->sent = false;
     (void)write_all(r);
+    if (long_ms != 0 && (r->in.from < r->in.end || read_more(r)))
+        /* the answer has begun: its rest comes soon */
+        r->deadline_ms = clock_ms() + r->place.timeout_ms;
     if (!read_answer(r, ret)) {
         (void)snprintf(message, REMOTE_MESSAGE_MAX, "%s", r->message);
         return r->sent ? USHER_UNKNOWN : USHER_UNAVAILABLE;

@@ -51,9 +51,9 @@ void usher__remote_close(struct remote *r);
 void usher__remote_execute(struct remote *r, const struct usher_operation *commands,
                            struct usher_reply **ret_replies, size_t n);
 
-/* Send @n words and read the answer, which the caller frees.  @long_ms: the deadline, 0: that of
- * the URL.  Return USHER_OK if the answer is a map with the keys @needs, up to NULL; else the
- * status and the message of the failure. */
+/* Send @n words and read the answer, which the caller frees.  @long_ms: the deadline of its first
+ * byte, 0: that of the URL, which is the deadline of the rest.  Return USHER_OK if the answer is a
+ * map with the keys @needs, up to NULL; else the status and the message of the failure. */
 enum usher_status usher__remote_ask(struct remote *r, const char *const *words, size_t n,
                                     int64_t long_ms, const char *const *needs,
                                     struct remote_value *ret, char message[REMOTE_MESSAGE_MAX]);

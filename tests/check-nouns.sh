@@ -22,8 +22,6 @@ src/change/hooks.h
 src/cli/import.c
 src/cli/print_text.c
 src/cli/silence.c
-src/engine/callout.c
-src/engine/history.c
 '
 
 nouns='number|queue|rooms?|serial|id'

@@ -677,7 +677,7 @@ mutant 'SQLite: who leaves a list is still counted' backends/sqlite/write.c 's/ 
     tests/unit/test_sqlite 'a_place*'
 mutant 'SQLite: a visit that its queue does not keep is no row' src/nouns/queue/queue_change.c 's/    if (w->ops->append != NULL)$/    if (w->ops->append != NULL \&\& history != 0)/' \
     tests/fault/test_visits 'a_visit_is_a_row_of_its*'
-mutant 'SQLite: a visit that is kept is told of twice' src/engine/history.c 's/        query.version = q->rows\[q->n_rows - 1\].version;/        query.version = 0;/' \
+mutant 'SQLite: a visit that is kept is told of twice' src/nouns/queue/queue_history.c 's/        query.version = q->rows\[q->n_rows - 1\].version;/        query.version = 0;/' \
     $sqlite 'a_store_with*'
 mutant 'SQLite: the row of a visit says another time' backends/sqlite/history_table.c 's/sqlite3_bind_int64(st, 14, v->wait_ms)/sqlite3_bind_int64(st, 14, v->talk_ms)/' \
     tests/model/test_queue_differential
@@ -817,7 +817,7 @@ mutant 'SQLite: a checkpoint passes for another program' backends/sqlite/intact.
 mutant 'SQLite: versions may fall' backends/sqlite/cache.c \
     's/^    return h->generation != 0 \&\& h->scope.noun/    return h->generation == 1 \&\& h->scope.noun/' \
     tests/unit/test_sqlite 'a_store_notices_a_copy_r*'
-mutant 'SQLite: the second page of a range shows what the queue keeps' src/engine/history.c \
+mutant 'SQLite: the second page of a range shows what the queue keeps' src/nouns/queue/queue_history.c \
     's/reading.last, query.version)$/reading.last, (uint64_t)0)/' tests/fault/test_visits 'a_range*'
 mutant 'SQLite: visits of an agent are looked for by time' backends/sqlite/history_table.h \
     's/visit_by_agent ON visit(agent, queue, id, ended_ms)/visit_by_agent ON visit(agent, ended_ms)/' \

@@ -17,6 +17,7 @@
 
 struct usher_record;
 struct usher__needs_grant;
+struct usher__archive_ops;
 struct usher__out; /* export.h */
 
 /* A step of commands that the store does not get as they are. */
@@ -138,6 +139,7 @@ struct usher__hooks {
     const struct usher__plan_ops *plan;      /* the same for asynchronous calls */
     const struct usher__needs_grant *grants; /* of an authority: engine/grant.h */
     const struct usher__index *index;
+    const struct usher__archive_ops *archive; /* of one noun: engine/history.h */
 
     /* ---- after it ---- */
 

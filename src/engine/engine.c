@@ -118,7 +118,8 @@ static void engine_free(struct usher_engine *e)
     const struct usher_allocator *alloc = e->opt.alloc;
 
     usher__watches_done(&e->watches);
-    usher__archive_free(e->archive);
+    if (e->archive != NULL)
+        usher__archive()->destroy(e->archive);
     lanes_free(e);
     usher__asked_close(e->asked, alloc, usher__engine_forked(e));
     usher__post_close(atomic_load(&e->post), usher__engine_forked(e));
@@ -183,8 +184,6 @@ static enum usher_status engine_new(struct usher_store *store, const struct ushe
                                      : USHER_SKEW_DEFAULT;
     if (opt->authority != NULL)
         e->authority = usher__authority_callout(&e->authority_callout, e, opt->authority);
-    if (opt->history != NULL)
-        e->history = usher__history_callout(&e->history_callout, e, opt->history);
     e->journal = opt->journal && opt->authority != NULL && opt->authority->ops->journal != NULL;
     e->pid = getpid();
     e->here = page_open();
@@ -199,8 +198,8 @@ static enum usher_status engine_new(struct usher_store *store, const struct ushe
         e->asked = usher__asked_open(opt->alloc);
         status = e->asked != NULL ? USHER_OK : USHER_NOMEM;
     }
-    if (status == USHER_OK && e->history != NULL) {
-        e->archive = usher__archive_new(e);
+    if (status == USHER_OK && opt->history != NULL) {
+        e->archive = usher__archive()->create(e, opt->history);
         status = e->archive != NULL ? USHER_OK : USHER_NOMEM;
     }
     if (status != USHER_OK) {
@@ -457,7 +456,7 @@ void usher_close(struct usher_engine *e)
     if (!usher__engine_forked(e)) {
         usher__post_leave(atomic_load(&e->post), false);
         if (e->history != NULL)
-            usher__archive_finish(e);
+            usher__archive()->finish(e);
         e->store->ops->close(e->store);
         if (e->authority_owned)
             e->authority->ops->close(e->authority);

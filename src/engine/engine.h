@@ -48,10 +48,9 @@ struct usher_engine {
     struct usher__watches watches;
     struct usher_authority *authority; /* NULL: none; else &authority_callout.base */
     bool authority_owned;              /* of the URL */
-    struct usher_history *history;     /* NULL: none; else &history_callout.base */
+    struct usher_history *history;     /* NULL: none; else that of the archive */
     bool history_owned;
     struct usher__authority_callout authority_callout;
-    struct usher__history_callout history_callout;
     struct usher__archive *archive; /* NULL without a history */
     bool journal;
     struct usher__asked *asked; /* with an authority: grant.h */

@@ -455,7 +455,8 @@ ALWAYS_INLINE size_t plain(struct usher_engine *e, const struct usher_operation 
             break;
         if (usher__archive_owns(e, &commands[i]))
             break;
-        if (e->history != NULL && usher__archive_first_seen(e, &commands[i]))
+        if (e->history != NULL && usher__archive_of(&commands[i]) != NULL &&
+            usher__archive_of(&commands[i])->first_seen(e, &commands[i]))
             return i + 1;
     }
     return i;
@@ -505,7 +506,7 @@ static void execute_aside(struct usher_engine *e, const struct usher_operation *
                           struct usher_result *reply, int64_t deadline_ms)
 {
     if (usher__archive_owns(e, command))
-        usher__archive_execute(e, command, reply, deadline_ms);
+        usher__archive_of(command)->execute(e, command, reply, deadline_ms);
     else
         usher__grant_execute(e, command, reply, deadline_ms);
 }
@@ -551,8 +552,8 @@ ALWAYS_INLINE enum usher_status operate(struct usher_engine *e,
                           side_deadline(e, deadline_ms, timeout_ms));
         }
         if (e->history != NULL)
-            usher__archive_drain(e, commands + from, replies + from, k,
-                                 side_deadline(e, deadline_ms, timeout_ms));
+            usher__archive()->after(e, commands + from, replies + from, k,
+                                    side_deadline(e, deadline_ms, timeout_ms));
         worst = replies_look(e, commands + from, replies + from, k, worst);
     }
     if (e->journal)

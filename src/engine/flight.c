@@ -58,7 +58,8 @@ bool usher__flies(const struct usher_engine *e, unsigned verb)
     const struct usher__hooks *hooks = usher__hooks(verb >> 8);
 
     if (e->store->ops->begin == NULL || e->journal ||
-        (hooks->execute != NULL && hooks->plan == NULL) || usher__archive_blocks(e, &command))
+        (hooks->execute != NULL && hooks->plan == NULL) ||
+        (e->history != NULL && hooks->archive != NULL) || usher__archive_owns(e, &command))
         return false;
     return e->authority == NULL || !usher__needs_grant(&command);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The packed record of a rule or a dispenser in an authority (engine/grant.h).  The functions that
- * pack return its size, which may exceed the buffer. */
+/* Parts of the engine for one noun: the packed record of a rule or a dispenser in an authority
+ * (engine/grant.h), and the history of visits (engine/history.h).  The functions that pack return
+ * the size of a record, which may exceed the buffer. */
 #ifndef USHER_NOUNS_DEFINITION_H
 #define USHER_NOUNS_DEFINITION_H
 
@@ -17,5 +18,6 @@ size_t usher__id_form_pack(const struct usher_id_result_settings *set,
 bool usher__id_form_unpack(const char *data, size_t size, struct usher_operation *c);
 
 extern const struct usher__needs_grant usher__serial_grants, usher__id_grants;
+extern const struct usher__archive_ops usher__queue_archive;
 
 #endif

@@ -12,6 +12,7 @@
 #include "core/wide.h"
 #include "change/hooks.h"
 #include "change/print.h"
+#include "nouns/definition.h"
 
 static const char *fault(const struct usher_operation *command, const char **ret_word)
 {
@@ -170,5 +171,6 @@ const struct usher__hooks usher__queue_hooks = {
     .unfinished = unfinished,
     .drop = drop,
     .sweep = USHER_QUEUE_SWEEP,
+    .archive = &usher__queue_archive,
     .lua = lua,
 };

@@ -2,7 +2,8 @@
 /*
  * Every noun with default settings, and pools with a lease and `outage=`, in scopes on all masters,
  * while a master dies or stops: each holder that reports afterwards still has what it had before,
- * with the same token.
+ * with the same token.  A third of the pools and queues are closed and a third stopped: they still
+ * are, and accept no caller.
  *
  * A master that stops does so until a call to it has failed; with USHER_LONG=1 for 20 s, more than
  * the 15 s after which a queue ends an agent or a user that does not report.
@@ -25,6 +26,12 @@ struct handed {
     uint64_t call, seat, login, serial; /* tokens; the login that the room is of */
     int64_t id;
 };
+
+/* Of scopes 0, 3 and so on, 1 …, 2 …. */
+static const char *const mode_of[] = { "", "closed", "stopped" };
+static const unsigned why_of_apply[] = { 0, USHER_QUEUE_WHY_CLOSED, USHER_QUEUE_WHY_STOPPED };
+static const unsigned why_of_call[] = { USHER_NUMBER_WHY_BUSY, USHER_NUMBER_WHY_CLOSED,
+                                        USHER_NUMBER_WHY_STOPPED };
 
 static struct redis_cluster *cluster;
 static char url[REDIS_URL_MAX];
@@ -93,6 +100,26 @@ static void hand_out(struct usher_engine *e, unsigned i, struct handed *h)
     (void)say(e, &r, "id next row%u", i);
     h->id = r.of.id.first;
     usher_result_done(&r);
+    if (mode_of[i % 3][0] != '\0') {
+        OK("queue set desk%u mode=%s reason=fire", i, mode_of[i % 3]);
+        OK("number set pool%u mode=%s reason=fire", i, mode_of[i % 3]);
+    }
+}
+
+/* A caller and a user that come now. */
+static void come(struct usher_engine *e, unsigned i)
+{
+    struct usher_result r;
+
+    line_execute(e, &r, "queue apply desk%u late", i);
+    assert_int_equal(r.status, why_of_apply[i % 3] != 0 ? USHER_REFUSED : USHER_OK);
+    assert_int_equal(r.of.queue.why, why_of_apply[i % 3]);
+    usher_result_done(&r);
+    line_execute(e, &r, "number call pool%u owner=late", i);
+    assert_int_equal(r.of.number.why, why_of_call[i % 3]);
+    usher_result_done(&r);
+    if (why_of_apply[i % 3] == 0)
+        OK("queue leave desk%u late", i);
 }
 
 /* All of them report. */
@@ -126,6 +153,12 @@ static void finish(struct usher_engine *e, unsigned i, const struct handed *h)
     OK("number hangup pool%u 100 token=%" PRIu64, i, h->call);
     OK("queue finish desk%u %" PRIu64 ".1 user=seated token=%" PRIu64, i, h->login, h->seat);
     OK("room close hall%u", i);
+    if (mode_of[i % 3][0] != '\0') {
+        OK("queue set desk%u mode=open", i);
+        OK("number set pool%u mode=open", i);
+    }
+    OK("queue apply desk%u later", i);
+    OK("number call pool%u owner=later", i);
 }
 
 /* Report before and after @away, which kills or stops a master. */
@@ -141,6 +174,8 @@ static void through(void (*away)(void))
     for (unsigned i = 0; i < EACH; i++)
         hand_out(e, i, &handed[i]);
     away();
+    for (unsigned i = 0; i < EACH; i++)
+        come(e, i);
     for (unsigned i = 0; i < EACH; i++)
         report(e, i, &handed[i]);
     for (unsigned i = 0; i < EACH; i++)

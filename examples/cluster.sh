@@ -16,8 +16,8 @@ removed, unless --dir says which one to use, new or empty.
   sh examples/cluster.sh usher number stats desk
   sh examples/cluster.sh sh     # a shell: try usher, and redis-cli -c -p PORT cluster failover
 
-The server is \$REDIS_SERVER, else redis-server or valkey-server of the PATH, and the client
-\$REDIS_CLI, else redis-cli or valkey-cli.
+The server is \$REDIS_SERVER, else redis-server or valkey-server of the PATH, else the server in
+Debian's package redis-tools; the client is \$REDIS_CLI, else redis-cli or valkey-cli.
 EOF
 }
 
@@ -60,8 +60,9 @@ while [ $# -gt 0 ]; do
 done
 [ "$masters" -ge 3 ] || die "a cluster has at least 3 masters"
 
-server=${REDIS_SERVER:-$(first_of redis-server valkey-server)} ||
-    die "there is no redis-server; on Debian: apt-get install redis-server"
+# redis-check-rdb is the same program under another name.
+server=${REDIS_SERVER:-$(first_of redis-server valkey-server redis-check-rdb)} ||
+    die "there is no redis-server; on Debian: apt-get install redis-tools"
 client=${REDIS_CLI:-$(first_of redis-cli valkey-cli)} ||
     die "there is no redis-cli; on Debian: apt-get install redis-tools"
 command -v "$server" >/dev/null || die "there is no $server"
@@ -87,6 +88,12 @@ fi
 mkdir -p "$dir"
 [ -z "$(ls -A "$dir")" ] || die "$dir is not empty"
 dir=$(cd "$dir" && pwd)
+case $server in
+*/redis-check-rdb)
+    ln -s "$server" "$dir/redis-server"
+    server=$dir/redis-server
+    ;;
+esac
 
 # ask PORT WORD...: what the server says; errors are no success.
 ask() {

@@ -21,6 +21,15 @@ lines 1 env REDIS_SERVER=true REDIS_CLI=true sh "$cluster" --dir="$dir/full" tru
 holds err.txt 'is not empty'
 
 ln -sf "${USHER_REDIS_SERVER:-$(command -v redis-server || command -v redis-check-rdb)}" redis-server
+
+# With the package redis-tools alone the server has another name.
+mkdir only
+ln -s /usr/bin/* only/
+rm -f only/redis-server only/valkey-server only/redis-check-rdb only/redis-cli
+ln -s "$(readlink redis-server)" only/redis-check-rdb
+ln -s "$(command -v redis-cli)" only/redis-cli
+lines 0 env -u REDIS_SERVER PATH="$dir/only" sh "$cluster" --replicas=0 true
+
 REDIS_SERVER=$dir/redis-server
 export REDIS_SERVER
 cat >things.sh <<'EOF'

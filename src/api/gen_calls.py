@@ -16,6 +16,7 @@ last member or with one more (tests/abi/check-versions.sh).
 import ctypes
 import os
 import re
+import subprocess
 import sys
 import textwrap
 
@@ -195,6 +196,7 @@ class Field:
 class Library:
     def __init__(self, path):
         self.lib = ctypes.CDLL(path)
+        self.program = os.path.join(os.path.dirname(os.path.dirname(path)), "usher")
         self.lib.usher_about_field.restype = ctypes.POINTER(FieldAbout)
         self.lib.usher_verb_takes.argtypes = [ctypes.c_uint32, ctypes.c_size_t, ctypes.c_void_p]
         self.lib.usher_verb_tells.argtypes = [ctypes.c_uint32, ctypes.c_bool, ctypes.c_size_t]
@@ -208,6 +210,25 @@ class Library:
             code += 1
         self.names = list(self.fields)
         self.helps = {}  # by noun and verb
+
+    def keys(self, noun, verb):
+        """The keys of the answer, from the help of the program, as lines for mdoc: those of rows in parentheses."""
+        text = subprocess.run([self.program, "help", noun, verb], check=True, capture_output=True,
+                              text=True).stdout
+        keys = []
+        for line in text[text.index("\nJSON, "):].split("\n") if "\nJSON, " in text else []:
+            key = re.match(r"(    |  )([a-z_]+) ", line)
+            if key and key[1] == "    ":
+                keys[-1] += (" , " if " Pq " in keys[-1] else " Pq ") + key[2]
+            elif key and len(key[1]) == 2:
+                keys.append(key[2])
+        lines = []
+        for key in keys:
+            if lines and len(lines[-1] + key) < 90 and " Pq " not in lines[-1] + key:
+                lines[-1] += f" {key} ,"
+            else:
+                lines.append(f".Li {key} ,")
+        return lines[:-1] + [lines[-1][:-1] + "."] if lines else ["None."]
 
     def listed(self, ask):
         names, i = [], 0
@@ -279,7 +300,7 @@ class Noun:
                 elif line and not line.startswith("#"):
                     call = Call(line)
                     self.calls[call.word] = call
-        self.fields, self.helps = library.fields, library.helps
+        self.fields, self.helps, self.keys = library.fields, library.helps, library.keys
         self.args = {}  # by field: what it is, and the verbs that take it
         self.later = []  # members behind those of each struct
         self.declarations = {}  # by struct: the lines of its members
@@ -490,6 +511,16 @@ class Noun:
             told = argument.told()
             lines += [f".It Cm {argument.field.word}",
                       mdoc(of + told if of else told[0].upper() + told[1:]) + "."]
+        return lines + [".El"] + self.answers_manual()
+
+    def answers_manual(self):
+        """The keys of the answers, from the help of the program."""
+        lines = [f".Ss JSON of {self.noun}", "After the keys of every answer.",
+                 f".Ql usher help {self.noun} VERB",
+                 "explains those of a verb, and when an answer has them.",
+                 ".Bl -tag -width 11n -compact"]
+        for call in [*self.calls.values(), *self.without.values()]:
+            lines += [f".It Cm {call.word}"] + self.keys(self.noun, call.word)
         return lines + [".El"]
 
     def verb_manual(self, call):

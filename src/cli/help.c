@@ -225,6 +225,7 @@ static void help_verb(FILE *out, const struct usher__noun *noun, const struct us
         putc('\n', out);
     }
     help_moves(out, noun, verb);
+    usher__help_answer(out, noun, verb);
 }
 
 /* ---- overview --------------------------------------------------------------------- */
@@ -391,23 +392,35 @@ static int no_topic(const struct cli *cli, const char *word)
                            quoted);
 }
 
+enum usher_status usher__help_text(const char *const *words, size_t n, char **ret_text,
+                                   size_t *ret_size)
+{
+    FILE *out = open_memstream(ret_text, ret_size);
+    bool found = n <= 2;
+
+    if (out == NULL)
+        return USHER_NOMEM;
+    if (n == 0)
+        overview(out);
+    else if (found)
+        found = topic(out, by_its_name(words[0]), n == 2 ? words[1] : NULL);
+    if (fclose(out) == 0 && *ret_text != NULL && found)
+        return USHER_OK;
+    free(*ret_text);
+    *ret_text = NULL;
+    return found ? USHER_NOMEM : USHER_MISSING;
+}
+
 int usher__cli_help(struct cli *cli, char *const *words, size_t n)
 {
     char *text = NULL;
     size_t size = 0;
-    FILE *out = open_memstream(&text, &size);
-    bool found = n <= 3;
+    const char *topic_words[2] = { n > 1 ? words[1] : NULL, n > 2 ? words[2] : NULL };
+    enum usher_status status = usher__help_text(topic_words, n - 1, &text, &size);
+    bool found = status == USHER_OK;
 
-    if (out == NULL)
+    if (status == USHER_NOMEM)
         return usher__cli_fail(cli, USHER_NOMEM, "%s", usher_status_text(USHER_NOMEM));
-    if (n == 1)
-        overview(out);
-    else if (found)
-        found = topic(out, by_its_name(words[1]), n == 3 ? words[2] : NULL);
-    if (fclose(out) != 0 || text == NULL) {
-        free(text);
-        return usher__cli_fail(cli, USHER_NOMEM, "%s", usher_status_text(USHER_NOMEM));
-    }
     if (found && cli->json && !cli->terminal) {
         struct json j = { stdout, false };
 

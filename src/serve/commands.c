@@ -6,8 +6,11 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+
+#include "cli/help.h"
 
 #define OWN_USER "default"
 
@@ -213,6 +216,29 @@ static void info(struct server *s, struct client *c, const struct resp_command *
     usher__out_done(&text);
 }
 
+/* HELP [TOPIC [VERB]]: the lines of `usher help`. */
+static void help(struct server *s, struct client *c, const struct resp_command *command)
+{
+    char *text = NULL;
+    size_t size = 0, lines = 0;
+    enum usher_status status =
+        usher__help_text((const char *const *)command->word + 1, command->n - 1, &text, &size);
+
+    (void)s;
+    if (status == USHER_MISSING)
+        error(c, "no help on this: HELP lists the topics");
+    else if (status != USHER_OK)
+        error(c, usher_status_text(status));
+    if (status != USHER_OK)
+        return;
+    for (const char *at = text; at < text + size; at += strcspn(at, "\n") + 1)
+        lines++;
+    usher__out_array(&c->out, lines);
+    for (const char *at = text; at < text + size; at += strcspn(at, "\n") + 1)
+        usher__out_text(&c->out, at, strcspn(at, "\n"));
+    free(text);
+}
+
 /* An empty table of commands: clients that read Redis' table work without it. */
 static void command_table(struct server *s, struct client *c, const struct resp_command *command)
 {
@@ -307,6 +333,7 @@ static const struct own {
     { "AUTH", auth, OWN_STRANGE },
     { "CLIENT", client, 0 },
     { "INFO", info, 0 },
+    { "HELP", help, 0 },
     { "COMMAND", command_table, 0 },
     { "CONFIG", config, 0 },
     { "SELECT", select_db, 0 },

@@ -2,6 +2,7 @@
 """usher serve: what is asked is answered, as the shell answers it."""
 import base64
 import calendar
+import json
 import os
 import random
 import re
@@ -845,6 +846,55 @@ def sockets_are_handed_over():
         check=False,
     )
     assert got.returncode == 2 and b"does not listen" in got.stderr, got
+
+
+MANUAL = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "src", "cli", "usher.1")
+COMMON = {"status", "epoch", "version", "due", "now", "message", "repeated", "replicas"}
+
+
+def _documented(lines):
+    """The keys of an answer in the help of its verb, and by key those of its rows."""
+    keys, rows = [], {}
+    for line in lines[[line.startswith("JSON, ") for line in lines].index(True):] if "JSON, " in "".join(lines) else []:
+        found = re.match("(  |    )([a-z_]+) ", line)
+        if found and len(found[1]) == 2:
+            keys.append(found[2])
+        elif found:
+            rows.setdefault(keys[-1], []).append(found[2])
+    return keys, rows
+
+
+def help_and_manual_have_the_keys_of_answers():
+    seed = int(os.environ.get("USHER_SEED", random.randrange(1 << 32)))
+    print("USHER_SEED=%d" % seed)
+    rng = random.Random(seed)
+    with open(MANUAL, encoding="utf-8") as file:
+        manual = file.read()
+    said = [_command(rng, 1700000000000 + i * 300) for i in range(4000)]
+    done = subprocess.run([USHER, "-s", "memory:?clock=given", "shell"], input="".join(line + "\n" for _, line in said).encode("latin-1"),
+                          stdout=subprocess.PIPE, check=True, timeout=PATIENCE)
+    documents = {}
+    with Server("memory:") as server:
+        client = server.client()
+        assert client.ask("HELP") == subprocess.run([USHER, "help"], stdout=subprocess.PIPE, check=True).stdout.decode().splitlines()
+        assert isinstance(client.ask("HELP", "queue", "frob"), Error) and isinstance(client.ask("HELP", "a", "b", "c"), Error)
+        for (_, line), answer in zip(said, done.stdout.decode().splitlines()):
+            answer = json.loads(answer)
+            if answer["status"] in ("invalid", "lost"):
+                continue
+            noun, verb = line.lower().replace('"', "").split()[:2]
+            if (noun, verb) not in documents:
+                documents[noun, verb] = _documented(client.ask("HELP", noun, verb))
+                section = manual.partition(".Ss JSON of %s\n" % noun)[2].partition(".El\n")[0]
+                section = section.partition(".It Cm %s\n" % verb)[2].partition(".It ")[0]
+                section = re.sub(r" Pq .*", "", section)
+                assert re.findall(r"[a-z_]+", re.sub("None|Li", "", section)) == documents[noun, verb][0], (noun, verb, section)
+            keys, rows = documents[noun, verb]
+            for key, of in answer.items():
+                assert key in COMMON or key in keys, "help %s %s: the key %s is missing" % (noun, verb, key)
+                for row in of if key in rows else []:
+                    assert set(row) <= set(rows[key]), "help %s %s: of the rows of %s it does not have all keys: %s" % (noun, verb, key, row)
+    assert len(documents) > 60, len(documents)
 
 
 if __name__ == "__main__":

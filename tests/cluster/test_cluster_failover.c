@@ -27,7 +27,7 @@ struct handed {
     int64_t id;
 };
 
-/* Of scopes 0, 3 and so on, 1 …, 2 …. */
+/* Every third scope has the same mode. */
 static const char *const mode_of[] = { "", "closed", "stopped" };
 static const unsigned why_of_apply[] = { 0, USHER_QUEUE_WHY_CLOSED, USHER_QUEUE_WHY_STOPPED };
 static const unsigned why_of_call[] = { USHER_NUMBER_WHY_BUSY, USHER_NUMBER_WHY_CLOSED,

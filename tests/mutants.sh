@@ -1426,7 +1426,7 @@ mutant 'hear: what goes leaves its place to one that belongs elsewhere' src/engi
 mutant 'hear: lists of watchers grow while these are called' src/engine/watch.c \
     's/ || (w->delivering \&\& n != 0)//' \
     $hears 'each_of_many*'
-mutant 'hear: nobody looks at what others change' src/engine/hear.c 's/USHER_WATCH_ALL) != 0 ? EVERY_MS : 0/USHER_WATCH_ALL) == 8 ? EVERY_MS : 0/' \
+mutant 'hear: nobody looks at what others change' src/engine/hear.c 's/USHER_WATCH_ALL) != 0 \&\& (p->e/USHER_WATCH_ALL) == 8 \&\& (p->e/' \
     $hears 'changes_of_other_engines_are_notified'
 mutant 'replica: a reply says nothing of members' src/replica/replica.c 's/^        case USHER_FIELD_MEMBER_STATE:/        case USHER_FIELD_LANE:/' \
     tests/model/test_hear_random 'a_copy*'
@@ -1707,9 +1707,15 @@ mutant 'serve: what a round leaves is forgotten' src/serve/round.c \
 mutant 'serve: a scope is tended for its channels alone' src/serve/round.c \
     's/^            usher__serve_tend(s, &s->ops\[i\], &s->results\[i\]);/            (void)i;/' tests/cli/what_is_asked_of_serve_is_answered.sh
 mutant 'serve: a follower never waits for its reader' src/serve/subscribe.c \
-    's/^    if (ch->since \&\& (usher__serve_is_stuck/    if (n == NULL \&\& (usher__serve_is_stuck/' tests/cli/whatever_comes_serve_goes_on.sh
+    's/^    if (ch->alone \&\& ch->follows \&\&$/    if (n == NULL \&\& ch->follows \&\&/' tests/cli/whatever_comes_serve_goes_on.sh
 mutant 'serve: another room goes on where the last one was' src/serve/subscribe.c \
-    's/^    return p->epoch != 0 \&\& (!usher/    return p->epoch == 0 \&\& (!usher/' tests/cli/whatever_comes_serve_goes_on.sh
+    's/^    return p->epoch != 0 \&\& epoch != 0 \&\&/    return p->epoch == 0 \&\& epoch != 0 \&\&/' tests/cli/changes_are_sent_to_subscribers.sh
+mutant 'serve: changes of other processes are not sent' src/serve/subscribe.c \
+    's/ch->follows ? USHER_WATCH_SINCE | USHER_WATCH_ALL : 0;/ch->follows ? USHER_WATCH_SINCE : 0;/' tests/cli/changes_are_sent_to_subscribers.sh
+mutant 'serve: a log that begins later is not followed' src/serve/subscribe.c \
+    's/^        ch->unsure = ch->unsure || sets_log(n) ||/        ch->unsure = ch->unsure ||/' tests/cli/changes_are_sent_to_subscribers.sh
+mutant 'serve: two clients share a position' src/serve/subscribe.c \
+    's/(ch->alone \&\& ch->of\[0\] != c)))/(ch->alone \&\& ch->of == NULL)))/' tests/cli/changes_are_sent_to_subscribers.sh
 mutant 'serve: a round has answers of any size' src/serve/round.c \
     's/^    return usher__out_size(&c->out) + c->answers >= s->limits.out \/ 2;/    return false \&\& c == NULL \&\& s == NULL;/' tests/cli/whatever_comes_serve_goes_on.sh
 mutant 'serve: a client that reads is idle' src/serve/loop.c \

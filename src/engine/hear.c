@@ -16,7 +16,8 @@
  * the log has to be read again.  So a full backlog, a lack of memory, or a change of another
  * process costs one reading of the log, and there is a gap only if the log does not reach back.
  *
- * With USHER_WATCH_ALL it also follows what other engines change.  It reads the log every EVERY_MS.
+ * With USHER_WATCH_ALL it also follows what other engines change, if the store is shared with other
+ * processes.  It reads the log every EVERY_MS.
  * If the store publishes the changes of its scope (an answer of the log has the setting `push`), it
  * subscribes to them.  Then it reads the log when its subscription begins, when a version is
  * published that it does not have, and every CHECK_MS.  While the subscription is interrupted it
@@ -694,7 +695,8 @@ struct usher__heard *usher__heard_new(struct usher__post *p, const struct usher_
     h->follows = (how->flags & USHER_WATCH_SINCE) != 0;
     h->tends = (how->flags & USHER_WATCH_TEND) != 0;
     h->place.version = how->since;
-    h->every_ms = (how->flags & USHER_WATCH_ALL) != 0 ? EVERY_MS : 0;
+    if ((how->flags & USHER_WATCH_ALL) != 0 && (p->e->store->ops->caps & USHER_CAP_SHARED) != 0)
+        h->every_ms = EVERY_MS;
     h->first_ms = how->under_way_ms;
     h->may_listen = h->every_ms != 0 && p->fd[USHER__LOOP] >= 0 &&
                     p->e->store->ops->listen != NULL && usher__changes_pushes(h->noun);

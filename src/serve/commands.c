@@ -278,6 +278,13 @@ static void quit(struct server *s, struct client *c, const struct resp_command *
     c->closing = true;
 }
 
+static void patterns(struct server *s, struct client *c, const struct resp_command *command)
+{
+    (void)s;
+    (void)command;
+    error(c, "only names of scopes are supported: SUBSCRIBE NOUN/NAME ...");
+}
+
 #define NO_MULTI "transactions are not supported: commands up to EXEC or DISCARD are not executed"
 
 /* A library's transaction is refused as a whole, as Redis does after a fault in one: if its
@@ -339,6 +346,10 @@ static const struct own {
     { "SELECT", select_db, 0 },
     { "SUBSCRIBE", usher__serve_subscribe, OWN_HEARING },
     { "UNSUBSCRIBE", usher__serve_unsubscribe, OWN_HEARING },
+    { "PSUBSCRIBE", patterns, OWN_HEARING },
+    { "PUNSUBSCRIBE", patterns, OWN_HEARING },
+    { "SSUBSCRIBE", patterns, OWN_HEARING },
+    { "SUNSUBSCRIBE", patterns, OWN_HEARING },
     { "MULTI", multi, OWN_MULTI },
     { "EXEC", multi_ends, OWN_MULTI },
     { "DISCARD", multi_ends, OWN_MULTI },

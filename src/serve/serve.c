@@ -52,7 +52,7 @@ static bool limit(struct limits *l, const char *word, const char **ret_fault)
           16777216 },
         { "--words=", "is not a number from 8 to 65536", &l->command.words, 8, 65536 },
         { "--out=", "is not a number from 1024 to 1073741824", &l->out, 1024, 1073741824 },
-        { "--channels=", "is not a number from 1 to 10000", &l->channels, 1, 10000 },
+        { "--channels=", "is not a number from 1 to 1000000", &l->channels, 1, 1000000 },
         { "--tended=", "is not a number from 0 to 1000000", &l->tended, 0, 1000000 },
         { "--metrics=", "is not a number from 0 to 1000000", &l->metrics, 0, 1000000 },
     };
@@ -175,7 +175,7 @@ int usher__cli_serve(struct cli *cli, char *const *words, size_t n)
                                  .command = { 1024, 1048576 },
                                  .out = 33554432,
                                  .slow_ms = 30000,
-                                 .channels = 256,
+                                 .channels = 10000,
                                  .tended = 10000,
                                  .metrics = 10000 };
     s->figures.began_ms = usher__serve_now_ms();

@@ -31,6 +31,7 @@
 #define SERVE_NAME_MAX 64     /* of a client */
 #define SERVE_SECRET_MAX 512  /* of a password */
 #define SERVE_SCOPES_MAX 1000 /* that a request for metrics names */
+#define SERVE_CHANNELS 8192   /* lists of the table of channels */
 #ifdef USHER_HOSTILE
 #define SERVE_BATCH 3
 #define SERVE_READ 64u
@@ -78,8 +79,9 @@ struct client {
     char *in; /* read: from `from` to `end` */
     size_t in_room, from, end, need;
     struct out out;
-    struct run_steps *steps; /* of a command that is done in steps; `in` stays where it is */
-    size_t channels;
+    struct run_steps *steps;  /* of a command that is done in steps; `in` stays where it is */
+    struct channel **channel; /* those that it subscribes to */
+    size_t channels, channels_room;
     size_t answers;   /* bytes of the answers of this round, at most */
     int64_t seen_ms;  /* it sent something, or took some of what waited for it */
     int64_t moved_ms; /* less than half of `out` waited for it, or it took some */
@@ -145,7 +147,8 @@ struct server {
     char line[RESP_LINE_MAX + 1];
     char **word;
     size_t *size;
-    struct channel *channels;
+    struct channel *channels[SERVE_CHANNELS]; /* a table by name */
+    struct channel *busy;                     /* see subscribe.c */
     size_t n_channels;
     struct tendeds tendeds;
     struct out text; /* a notice */
@@ -207,7 +210,7 @@ void usher__serve_write(struct client *c);
 /* The library may have something to hand out, or scopes to sweep. */
 static inline bool usher__serve_watches(const struct server *s)
 {
-    return s->channels != NULL || s->figures.tended > 0 || s->figures.scrapes > 0;
+    return s->n_channels > 0 || s->figures.tended > 0 || s->figures.scrapes > 0;
 }
 
 /* subscribe.c */

@@ -2,27 +2,43 @@
 /*
  * SUBSCRIBE: notices as messages.
  *
- * A channel is a scope (number/sales) with subscribed clients and one watcher; a notice is written
- * once for all of them.  With since=V after a scope that keeps a log it is a channel of this client
- * alone: it begins after that version and has the changes of other processes, too.
+ * A channel is named after a scope: number/sales.  All clients that subscribe to this name share
+ * one channel, so a notice is written once for all of them.  The name number/sales?since=V is a
+ * channel of each client alone.  It begins after version V, and since the position is part of the
+ * name, client libraries confirm it, and subscribe to it again after a reconnect.
  *
- * Such a channel pauses, without a watcher, while half of `--out` waits for its client, and when it
- * has used its share of the round.  It continues in the log after the last version that it sent.
- * So a client that reads gets a log of any length, and other clients are served in between.
+ * A scope is read once when its channel begins.  If it has a log, the channel follows that from the
+ * version of the answer (or from V), and has the changes of all processes.  A scope without a log
+ * has those of this server only.  The channel of a scope that does not exist follows what will be
+ * created.  After a gap, the first change of a scope and a change of its setting `log`, the scope
+ * is read again, because it may have a log now, or none.
+ *
+ * A channel of one client pauses, without a watcher, while half of `--out` waits for its client,
+ * and when it has used its share of the round.  It continues in the log after the last version that
+ * it sent.  So a client that reads gets a log of any length, and other clients are served in
+ * between.
+ *
+ * Channels are in a table by name.  Those that pause, read their log or may have another log are in
+ * the list `busy`, and a round looks at no others.
  */
 #include "config.h"
 
 #include "serve/serve.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <usher/command.h>
 
 #include "core/changes.h"
+#include "core/pack.h"
 #include "core/text.h"
+#include "core/verbs.h"
 #include "parse/parse.h"
+
+#define NAMES 64 /* that are subscribed to together */
 
 /* The last notice that was sent.  0: not known. */
 struct place {
@@ -30,29 +46,41 @@ struct place {
 };
 
 struct channel {
-    struct channel *next;
+    struct channel *next;          /* in its list of the table */
+    struct channel *before, *then; /* in `busy` */
     struct usher_watcher *watcher; /* NULL: it pauses */
-    char *name;
+    char *name;                    /* as clients name it */
+    char *scope;                   /* the name of the scope */
     enum usher_noun noun;
-    bool since; /* it was said: of one client alone */
+    bool alone;   /* of one client: it has `since` */
+    bool follows; /* the log of the scope */
     size_t n, room;
     struct client **of;
-    /* with `since` */
     struct place place;
-    bool resumed; /* nothing was sent since it paused */
-    bool behind;  /* it reads the log, as far as is known */
+    bool is_busy;
+    bool unsure;  /* whether the scope has a log */
+    bool resumed; /* `place` is to be compared with the next event */
+    bool behind;  /* of one client: it reads the log, as far as is known */
     size_t told;  /* bytes of this round */
 };
 
 /* A subscription that a client requests. */
 struct asked {
-    const char *name, *scope;
+    const char *name;
+    char scope[USHER_NAME_MAX + 1];
     enum usher_noun noun;
     bool has_since;
-    uint64_t since;
+    uint64_t since, epoch; /* epoch 0: not given */
 };
 
-/* ---- channels ----------------------------------------------------------------------------- */
+/* ---- the table and the list --------------------------------------------------------------- */
+
+static struct channel **list_of(struct server *s, const char *name)
+{
+    struct usher_text text = { name, strlen(name) };
+
+    return &s->channels[usher__text_hash(USHER__HASH, &text) % SERVE_CHANNELS];
+}
 
 static size_t place_of(const struct channel *ch, const struct client *c)
 {
@@ -63,10 +91,92 @@ static size_t place_of(const struct channel *ch, const struct client *c)
     return i;
 }
 
-static bool hears(const struct channel *ch, const struct client *c)
+/* Return the channel @name that all share, or the one of @c alone; NULL if there is none. */
+static struct channel *find(struct server *s, const char *name, const struct client *c)
 {
-    return place_of(ch, c) < ch->n;
+    struct channel *ch = *list_of(s, name);
+
+    while (ch != NULL && (strcmp(ch->name, name) != 0 || (ch->alone && ch->of[0] != c)))
+        ch = ch->next;
+    return ch;
 }
+
+static void be_busy(struct server *s, struct channel *ch)
+{
+    if (ch->is_busy)
+        return;
+    ch->is_busy = true;
+    ch->told = 0;
+    ch->before = NULL;
+    ch->then = s->busy;
+    if (s->busy != NULL)
+        s->busy->before = ch;
+    s->busy = ch;
+}
+
+static void be_idle(struct server *s, struct channel *ch)
+{
+    if (!ch->is_busy)
+        return;
+    ch->is_busy = false;
+    *(ch->before != NULL ? &ch->before->then : &s->busy) = ch->then;
+    if (ch->then != NULL)
+        ch->then->before = ch->before;
+}
+
+/* ---- the scope of a channel --------------------------------------------------------------- */
+
+static void pause_watch(struct server *s, struct channel *ch)
+{
+    usher_unwatch(s->cli->engine, ch->watcher);
+    ch->watcher = NULL;
+}
+
+/* Return false if there is no memory.  A channel that follows is tried again then. */
+static bool watch(struct server *s, struct channel *ch)
+{
+    unsigned flags = ch->follows ? USHER_WATCH_SINCE | USHER_WATCH_ALL : 0;
+
+    ch->behind = ch->alone && ch->follows;
+    if (ch->behind)
+        be_busy(s, ch);
+    return usher_watch_events(s->cli->engine, ch->noun, ch->scope, flags,
+                              ch->follows ? ch->place.version : 0, ch, &ch->watcher) == USHER_OK;
+}
+
+/* Read the version of each scope, and whether it has a log.  The oldest notice comes with it: a
+ * later `since` could be one that is lost. */
+static void look(struct server *s, const struct asked *a, struct usher_result *results, size_t n)
+{
+    struct usher_operation ops[NAMES];
+
+    for (size_t i = 0; i < n; i++) {
+        struct usher_text scope = { a[i].scope, strlen(a[i].scope) };
+
+        usher__changes_ask(&ops[i], a[i].noun, &scope, 0, 1);
+    }
+    usher__run_batch(s->cli->engine, ops, results, n);
+}
+
+static bool has_no_log(const struct usher_result *r)
+{
+    return r->status == USHER_REFUSED;
+}
+
+static bool is_there(const struct usher_result *r)
+{
+    return r->status == USHER_OK || r->status == USHER_STALE || r->status == USHER_REFUSED;
+}
+
+static struct place place_in(const struct usher_result *r)
+{
+    struct usher__changes changes;
+
+    usher__changes_of(r, &changes);
+    return (struct place){ r->epoch, r->version, changes.mark };
+}
+
+/* ---- channels ----------------------------------------------------------------------------- */
 
 static void add(struct server *s, struct channel *ch, struct client *c)
 {
@@ -76,209 +186,140 @@ static void add(struct server *s, struct channel *ch, struct client *c)
         /* NOLINTNEXTLINE(bugprone-sizeof-expression) */
         ch->of = usher__cli_resize((void *)ch->of, ch->room * sizeof *ch->of);
     }
+    if (c->channels == c->channels_room) {
+        c->channels_room = c->channels_room > 0 ? 2 * c->channels_room : 4;
+        /* NOLINTNEXTLINE(bugprone-sizeof-expression) */
+        c->channel = usher__cli_resize((void *)c->channel, c->channels_room * sizeof *c->channel);
+    }
     ch->of[ch->n++] = c;
-    c->channels++;
+    c->channel[c->channels++] = ch;
     s->figures.subscriptions++;
 }
 
-static void pause_watch(struct server *s, struct channel *ch)
+static char *copy(const char *text)
 {
-    usher_unwatch(s->cli->engine, ch->watcher);
-    ch->watcher = NULL;
+    size_t size = strlen(text) + 1;
+
+    return memcpy(usher__cli_resize(NULL, size), text, size);
 }
 
-/* Unsubscribes @c from the channel at *@at, and frees it without subscribers.  Returns the next
- * place.
- */
-static struct channel **leave(struct server *s, struct channel **at, struct client *c)
-{
-    struct channel *ch = *at;
-    size_t i = place_of(ch, c);
-
-    if (i == ch->n)
-        return &ch->next;
-    ch->of[i] = ch->of[--ch->n];
-    c->channels--;
-    s->figures.subscriptions--;
-    if (ch->n > 0)
-        return &ch->next;
-    *at = ch->next;
-    s->n_channels--;
-    if (ch->watcher != NULL)
-        pause_watch(s, ch);
-    usher__serve_tend_no_channel(s, ch->noun, strchr(ch->name, '/') + 1);
-    (void)usher__cli_resize((void *)ch->of, 0);
-    (void)usher__cli_resize(ch->name, 0);
-    (void)usher__cli_resize(ch, 0);
-    return at;
-}
-
-static struct channel *find(const struct server *s, const char *name)
-{
-    struct channel *ch = s->channels;
-
-    while (ch != NULL && (ch->since || strcmp(ch->name, name) != 0))
-        ch = ch->next;
-    return ch;
-}
-
-/* False: as usher_message() says. */
-static bool watch(struct server *s, struct channel *ch)
-{
-    unsigned flags = ch->since ? USHER_WATCH_SINCE | USHER_WATCH_ALL : 0;
-
-    ch->behind = ch->since;
-    return usher_watch_events(s->cli->engine, ch->noun, strchr(ch->name, '/') + 1, flags,
-                              ch->place.version, ch, &ch->watcher) == USHER_OK;
-}
-
-/* NULL: there is none, as usher_message() says. */
 static struct channel *new_channel(struct server *s, const struct asked *a)
 {
-    struct channel *ch = usher__cli_resize(NULL, sizeof *ch);
-    size_t size = strlen(a->name) + 1;
+    struct channel *ch = usher__cli_resize(NULL, sizeof *ch), **list = list_of(s, a->name);
 
     memset(ch, 0, sizeof *ch);
-    ch->name = memcpy(usher__cli_resize(NULL, size), a->name, size);
+    ch->name = copy(a->name);
+    ch->scope = copy(a->scope);
     ch->noun = a->noun;
-    ch->since = a->has_since;
-    ch->place.version = a->since;
-    if (!watch(s, ch)) {
-        (void)usher__cli_resize(ch->name, 0);
-        (void)usher__cli_resize(ch, 0);
-        return NULL;
-    }
-    usher__serve_tend_channel(s, a->noun, a->scope);
-    ch->next = s->channels;
-    s->channels = ch;
+    ch->alone = a->has_since;
+    usher__serve_tend_channel(s, ch->noun, ch->scope);
+    ch->next = *list;
+    *list = ch;
     s->n_channels++;
     return ch;
 }
 
-/* ---- words -------------------------------------------------------------------------------- */
-
-/* NULL, or what is wrong with word @i as a channel. */
-static const char *read_channel(const struct resp_command *command, size_t i, struct asked *ret)
+static void free_channel(struct server *s, struct channel *ch)
 {
-    const char *word = command->word[i], *slash = strchr(word, '/');
-    const struct usher__noun *noun;
-    char of[16];
-    int64_t since = 0;
+    struct channel **at = list_of(s, ch->name);
 
-    memset(ret, 0, sizeof *ret);
-    if (slash == NULL || (size_t)(slash - word) >= sizeof of || strlen(word) != command->size[i])
-        return "a channel is NOUN/NAME, as in number/sales";
-    memcpy(of, word, (size_t)(slash - word));
-    of[slash - word] = '\0';
-    noun = usher__noun_by_word(of);
-    if (noun == NULL || noun->hidden)
-        return "a channel is NOUN/NAME: the noun is unknown";
-    if (usher__scope_fault(slash + 1, strlen(slash + 1)) != NULL)
-        return "a channel is NOUN/NAME: the name is invalid";
-    ret->name = word;
-    ret->scope = slash + 1;
-    ret->noun = (enum usher_noun)noun->noun;
-    ret->has_since = i + 1 < command->n && usher__key_value(command->word[i + 1], "since") != NULL;
-    if (ret->has_since && !usher__parse_int(command->word[i + 1] + 6, 0, USHER_EXACT_MAX, &since))
-        return "since is not a version";
-    ret->since = (uint64_t)since;
-    return NULL;
+    while (*at != ch)
+        at = &(*at)->next;
+    *at = ch->next;
+    be_idle(s, ch);
+    s->n_channels--;
+    if (ch->watcher != NULL)
+        pause_watch(s, ch);
+    usher__serve_tend_no_channel(s, ch->noun, ch->scope);
+    (void)usher__cli_resize((void *)ch->of, 0);
+    (void)usher__cli_resize(ch->name, 0);
+    (void)usher__cli_resize(ch->scope, 0);
+    (void)usher__cli_resize(ch, 0);
 }
 
-/* ---- commands ----------------------------------------------------------------------------- */
-
-static void told(struct client *c, const char *word, const char *name)
+/* Unsubscribe @c from its channel @i. */
+static void leave(struct server *s, struct client *c, size_t i)
 {
-    usher__out_push(&c->out, c->resp3, 3);
-    usher__out_word(&c->out, word);
-    if (name != NULL)
-        usher__out_word(&c->out, name);
-    else
-        usher__out_null(&c->out, c->resp3);
-    usher__out_int(&c->out, (int64_t)c->channels);
-}
+    struct channel *ch = c->channel[i];
 
-/* False: it got an error. */
-static bool subscribe(struct server *s, struct client *c, const struct asked *a)
-{
-    struct channel *ch = a->has_since ? NULL : find(s, a->name);
-
-    if (c->channels >= s->limits.channels) {
-        usher__out_error(&c->out, "FULL", "this client has too many channels (limit --channels=)");
-        return false;
-    }
-    if (ch == NULL)
-        ch = new_channel(s, a);
-    if (ch == NULL) {
-        usher__out_error(&c->out, "INVALID", usher_message());
-        return false;
-    }
-    if (!hears(ch, c))
-        add(s, ch, c);
-    told(c, "subscribe", a->name);
-    return true;
-}
-
-void usher__serve_subscribe(struct server *s, struct client *c, const struct resp_command *command)
-{
-    struct asked a;
-    const char *fault = command->n < 2 ? "a channel is missing: NOUN/NAME" : NULL;
-
-    for (size_t i = 1; fault == NULL && i < command->n; i += a.has_since ? 2 : 1)
-        fault = read_channel(command, i, &a);
-    if (fault != NULL) {
-        usher__out_error(&c->out, "INVALID", fault);
-        return;
-    }
-    for (size_t i = 1; i < command->n; i += a.has_since ? 2 : 1) {
-        if (read_channel(command, i, &a) != NULL || !subscribe(s, c, &a))
-            return;
-    }
-}
-
-/* Those called @name; NULL: all. */
-static void unsubscribe(struct server *s, struct client *c, const char *name)
-{
-    struct channel **at = &s->channels;
-    size_t n = 0;
-
-    while (*at != NULL) {
-        struct channel *ch = *at;
-
-        if ((name != NULL && strcmp(ch->name, name) != 0) || !hears(ch, c)) {
-            at = &ch->next;
-            continue;
-        }
-        n++;
-        if (name != NULL) {
-            at = leave(s, at, c);
-            continue;
-        }
-        /* the answer has the name, and the number of those that are left */
-        c->channels--;
-        told(c, "unsubscribe", ch->name);
-        c->channels++;
-        at = leave(s, at, c);
-    }
-    if (name != NULL || n == 0)
-        told(c, "unsubscribe", name);
-}
-
-void usher__serve_unsubscribe(struct server *s, struct client *c,
-                              const struct resp_command *command)
-{
-    if (command->n == 1)
-        unsubscribe(s, c, NULL);
-    for (size_t i = 1; i < command->n; i++)
-        unsubscribe(s, c, command->word[i]);
+    c->channel[i] = c->channel[--c->channels];
+    ch->of[place_of(ch, c)] = ch->of[ch->n - 1];
+    ch->n--;
+    s->figures.subscriptions--;
+    if (ch->n == 0)
+        free_channel(s, ch);
 }
 
 void usher__serve_forget(struct server *s, struct client *c)
 {
-    struct channel **at = &s->channels;
+    while (c->channels > 0)
+        leave(s, c, c->channels - 1);
+    (void)usher__cli_resize((void *)c->channel, 0);
+    c->channel = NULL;
+    c->channels_room = 0;
+}
 
-    while (c->channels > 0 && *at != NULL)
-        at = leave(s, at, c);
+/* ---- names -------------------------------------------------------------------------------- */
+
+#define NAMED "a channel is NOUN/NAME or NOUN/NAME?since=VERSION, as in number/sales?since=0"
+
+/* since=V and epoch=E, joined by &.  NULL, or what is wrong. */
+static const char *read_parameters(const char *text, struct asked *ret)
+{
+    bool more = *text != '\0';
+    int64_t since;
+
+    while (more) {
+        size_t size = strcspn(text, "&");
+        char value[32];
+
+        if (size < 6 || size >= sizeof value || text[5] != '=')
+            return NAMED;
+        memcpy(value, text + 6, size - 6);
+        value[size - 6] = '\0';
+        if (strncmp(text, "since", 5) == 0) {
+            if (!usher__parse_int(value, 0, USHER_EXACT_MAX, &since))
+                return "since is not a version";
+            ret->since = (uint64_t)since;
+            ret->has_since = true;
+        } else if (strncmp(text, "epoch", 5) == 0) {
+            if (usher__epoch_fault(value, size - 6) != NULL)
+                return "epoch is not 16 hexadecimal digits";
+            ret->epoch = strtoull(value, NULL, 16);
+        } else {
+            return NAMED;
+        }
+        more = text[size] == '&';
+        text += size + more;
+    }
+    return ret->epoch != 0 && !ret->has_since ? "epoch is given without since" : NULL;
+}
+
+/* NULL, or what is wrong with word @i as a channel.  Its last ? begins the parameters. */
+static const char *read_name(const struct resp_command *command, size_t i, struct asked *ret)
+{
+    const char *word = command->word[i], *slash = strchr(word, '/'), *end;
+    const struct usher__noun *noun;
+    char of[16];
+    size_t size;
+
+    memset(ret, 0, sizeof *ret);
+    ret->name = word;
+    if (slash == NULL || (size_t)(slash - word) >= sizeof of || strlen(word) != command->size[i])
+        return NAMED;
+    memcpy(of, word, (size_t)(slash - word));
+    of[slash - word] = '\0';
+    noun = usher__noun_by_word(of);
+    end = strrchr(slash, '?');
+    if (noun == NULL || noun->hidden)
+        return "a channel is NOUN/NAME: the noun is unknown";
+    ret->noun = (enum usher_noun)noun->noun;
+    size = (end != NULL ? (size_t)(end - slash) : strlen(slash)) - 1;
+    if (usher__scope_fault(slash + 1, size) != NULL)
+        return "a channel is NOUN/NAME: the name is invalid";
+    memcpy(ret->scope, slash + 1, size);
+    ret->scope[size] = '\0';
+    return end != NULL ? read_parameters(end + 1, ret) : NULL;
 }
 
 /* ---- messages ----------------------------------------------------------------------------- */
@@ -291,21 +332,47 @@ static void key_or_null(struct out *to, const char *key, uint64_t number)
         usher__out_print(to, ",\"%s\":null", key);
 }
 
-/* {"scope":"room/r","gap":true,"before":7,"epoch":"…","version":9} */
+/* Return why notices between @before and @then are missing. */
+static const char *reason(uint64_t before, const struct place *then)
+{
+    if (then->version == 0)
+        return then->epoch == 0 ? "gone" : "new";
+    return before >= then->version ? "lost" : "log";
+}
+
+/* Return the verb that ends scopes of @noun; NULL if there is none. */
+static const char *end_of(enum usher_noun noun)
+{
+    const struct usher__noun *of = usher__noun((unsigned)noun);
+
+    for (unsigned i = 0; i < of->n_verbs; i++)
+        if ((of->verbs[i].flags & USHER__ENDS) != 0)
+            return of->verbs[i].word;
+    return NULL;
+}
+
+/* {"scope":"room/r","gap":true,"why":"log","before":7,"epoch":"…","version":9} */
 static void write_gap(struct out *to, const struct channel *ch, uint64_t before,
                       const struct place *then)
 {
+    uint64_t epoch = then->epoch != 0 ? then->epoch : ch->place.epoch;
+    const char *end = end_of(ch->noun);
     char piece[USHER__JSON_PIECE];
     size_t size;
 
-    usher__out_print(to, "{\"scope\":\"");
-    for (size_t i = 0, left; (left = strlen(ch->name + i)) > 0;) {
-        i += usher__json_piece(ch->name + i, left, piece, &size);
+    usher__out_print(to, "{\"scope\":\"%s/", usher_noun_word(ch->noun));
+    for (size_t i = 0, left; (left = strlen(ch->scope + i)) > 0;) {
+        i += usher__json_piece(ch->scope + i, left, piece, &size);
         usher__out_put(to, piece, size);
     }
-    usher__out_print(to, "\",\"gap\":true");
+    usher__out_print(to, "\",\"gap\":true,\"why\":\"%s\"", reason(before, then));
+    if (then->epoch == 0 && end != NULL)
+        usher__out_print(to, ",\"verb\":\"%s\"", end);
     key_or_null(to, "before", before);
-    usher__out_print(to, ",\"epoch\":\"%016" PRIx64 "\"", then->epoch);
+    if (epoch != 0)
+        usher__out_print(to, ",\"epoch\":\"%016" PRIx64 "\"", epoch);
+    else
+        usher__out_print(to, ",\"epoch\":null");
     key_or_null(to, "version", then->version);
     usher__out_print(to, "}");
 }
@@ -343,18 +410,48 @@ static void tell_gap(struct server *s, struct channel *ch, uint64_t before,
                      const struct place *then)
 {
     s->text.from = s->text.end = 0;
-    write_gap(&s->text, ch, before, then);
+    write_gap(&s->text, ch, before == USHER_EXACT_MAX ? 0 : before, then);
     push(s, ch, &s->figures.gaps);
     ch->place = *then;
 }
 
-/* @n does not follow the last notice before the pause: the scope was dropped and created again. */
-static bool is_another(const struct channel *ch, const struct usher_notice *n)
+static void tell_another(struct server *s, struct channel *ch, uint64_t epoch)
+{
+    struct place begin = { epoch, 0, 0 };
+
+    tell_gap(s, ch, ch->place.version, &begin);
+}
+
+/* @epoch at @version does not follow the last notice: the scope was dropped and created again. */
+static bool is_another(const struct channel *ch, uint64_t epoch, uint64_t version)
 {
     const struct place *p = &ch->place;
 
-    return p->epoch != 0 && (!usher__changes_go_on(p->epoch, p->version, n->epoch, n->version) ||
-                             (p->mark != 0 && n->was != p->mark));
+    return p->epoch != 0 && epoch != 0 &&
+           !usher__changes_go_on(p->epoch, p->version, epoch, version);
+}
+
+/* Return whether @event shows another history than that of the last notice before the pause. */
+static bool turns(const struct channel *ch, const struct usher_event *event)
+{
+    const struct usher_notice *n = event->notice;
+
+    return is_another(ch, n->epoch, n->version) ||
+           (event->kind == USHER_EVENT_NOTICE && ch->place.mark != 0 && n->was != ch->place.mark);
+}
+
+/* Return whether @n contains the setting `log`. */
+static bool sets_log(const struct usher_notice *n)
+{
+    static const struct usher_text log = { "log", 3 };
+    struct usher_fields f = usher__fields(&n->data);
+    struct usher_text name, value;
+    uint64_t version;
+
+    while (n->data.size > 1 && usher_fields_next(&f, &name, &value, &version))
+        if (usher__text_equal(&name, &log))
+            return true;
+    return false;
 }
 
 /* @share: how many bytes of its log a channel may read in this round. */
@@ -364,37 +461,66 @@ static void tell(struct server *s, const struct usher_event *event, size_t share
     const struct usher_notice *n = event->notice;
     struct place then = { n->epoch, n->version, n->mark };
 
-    if (ch->since && (usher__serve_is_stuck(s, ch->of[0]) || (ch->behind && ch->told >= share))) {
+    if (ch->alone && ch->follows &&
+        (usher__serve_is_stuck(s, ch->of[0]) || (ch->behind && ch->told >= share))) {
         pause_watch(s, ch); /* @event comes again */
+        be_busy(s, ch);
         return;
     }
-    if (event->kind == USHER_EVENT_GAP) {
-        tell_gap(s, ch, n->before, &then);
-    } else if (ch->resumed && is_another(ch, n)) { /* it is sent from its beginning */
-        then.version = then.mark = 0;
-        tell_gap(s, ch, ch->place.version, &then);
+    if (ch->resumed && turns(ch, event)) { /* it is sent from its beginning */
+        tell_another(s, ch, n->epoch);
         pause_watch(s, ch);
+        be_busy(s, ch);
+    } else if (event->kind == USHER_EVENT_GAP) {
+        ch->unsure = true;
+        tell_gap(s, ch, n->before, &then);
     } else {
+        ch->unsure = ch->unsure || sets_log(n) || (ch->follows && ch->place.version == 0);
         s->text.from = s->text.end = 0;
         write_notice(&s->text, n);
         push(s, ch, &s->figures.notices);
-        ch->place = then;
+        if (n->verb != USHER_NOTICE_LOST)
+            ch->place = then;
     }
     ch->resumed = false;
+    if (ch->unsure)
+        be_busy(s, ch);
+}
+
+/* Read the scope of @ch, all of whose events were sent: follow its log, or its changes here. */
+static void settle(struct server *s, struct channel *ch)
+{
+    struct asked a = { .noun = ch->noun };
+    struct usher_result r;
+
+    ch->unsure = false;
+    (void)snprintf(a.scope, sizeof a.scope, "%s", ch->scope);
+    look(s, &a, &r, 1);
+    if (is_there(&r) && ch->follows == has_no_log(&r)) {
+        struct place now = place_in(&r);
+
+        ch->follows = !has_no_log(&r);
+        pause_watch(s, ch);
+        if (!ch->follows && now.version != ch->place.version)
+            tell_gap(s, ch, ch->place.version, &now);
+        (void)watch(s, ch);
+    }
+    usher_result_done(&r);
 }
 
 /* It pauses, and its client has read most of what waited. */
 static bool can_resume(const struct server *s, const struct channel *ch)
 {
-    return ch->watcher == NULL && usher__out_size(&ch->of[0]->out) < s->limits.out / 4;
+    return ch->watcher == NULL &&
+           (!ch->alone || usher__out_size(&ch->of[0]->out) < s->limits.out / 4);
 }
 
 bool usher__serve_can_resume(const struct server *s)
 {
-    const struct channel *ch = s->channels;
+    const struct channel *ch = s->busy;
 
     while (ch != NULL && !can_resume(s, ch))
-        ch = ch->next;
+        ch = ch->then;
     return ch != NULL;
 }
 
@@ -403,7 +529,7 @@ static size_t resume_all(struct server *s)
 {
     size_t n = 0;
 
-    for (struct channel *ch = s->channels; ch != NULL; ch = ch->next) {
+    for (struct channel *ch = s->busy; ch != NULL; ch = ch->then) {
         ch->told = 0;
         if (can_resume(s, ch))
             ch->resumed = watch(s, ch);
@@ -412,10 +538,21 @@ static size_t resume_all(struct server *s)
     return n == 0 || SERVE_FOLLOW / n < SERVE_FOLLOW_LEAST ? SERVE_FOLLOW_LEAST : SERVE_FOLLOW / n;
 }
 
+/* There are no more events. */
 static void be_current(struct server *s)
 {
-    for (struct channel *ch = s->channels; ch != NULL; ch = ch->next)
-        ch->behind = ch->behind && ch->watcher == NULL;
+    struct channel *ch = s->busy, *then;
+
+    for (; ch != NULL; ch = then) {
+        then = ch->then;
+        if (ch->watcher == NULL)
+            continue;
+        ch->behind = false;
+        if (ch->unsure)
+            settle(s, ch);
+        if (ch->watcher != NULL && !ch->behind)
+            be_idle(s, ch);
+    }
 }
 
 /* Append an event to those that are there now: the reply to a command that is never executed.
@@ -457,4 +594,140 @@ void usher__serve_tell(struct server *s)
         if (last)
             return;
     }
+}
+
+/* ---- commands ----------------------------------------------------------------------------- */
+
+/* Confirm @word of the channel @name (NULL: none) to @c, which has @n channels then. */
+static void confirm(struct client *c, const char *word, const char *name, size_t n)
+{
+    usher__out_push(&c->out, c->resp3, 3);
+    usher__out_word(&c->out, word);
+    if (name != NULL)
+        usher__out_word(&c->out, name);
+    else
+        usher__out_null(&c->out, c->resp3);
+    usher__out_int(&c->out, (int64_t)n);
+}
+
+/* Begin @ch, which was confirmed to its client, with @r, the answer of its scope. */
+static void begin(struct server *s, struct channel *ch, const struct asked *a,
+                  const struct usher_result *r)
+{
+    struct place now = place_in(r);
+
+    ch->follows = !has_no_log(r);
+    if (a->has_since) {
+        ch->place = (struct place){ a->epoch, a->since, 0 };
+        if (is_there(r) && is_another(ch, now.epoch, now.version))
+            tell_another(s, ch, now.epoch);
+        ch->resumed = ch->place.epoch != 0;
+        if (!ch->follows && now.version != ch->place.version)
+            tell_gap(s, ch, ch->place.version, &now);
+    } else if (is_there(r)) {
+        ch->place = now;
+    } else if (r->status != USHER_MISSING) { /* a gap, when it can be read */
+        ch->place.version = USHER_EXACT_MAX;
+    }
+    if (!watch(s, ch))
+        be_busy(s, ch);
+}
+
+static void subscribe(struct server *s, struct client *c, const struct asked *a,
+                      const struct usher_result *r)
+{
+    struct channel *ch = find(s, a->name, c);
+    bool is_new = ch == NULL;
+
+    if (is_new)
+        ch = new_channel(s, a);
+    if (place_of(ch, c) == ch->n)
+        add(s, ch, c);
+    confirm(c, "subscribe", a->name, c->channels);
+    if (is_new)
+        begin(s, ch, a, r);
+}
+
+/* Subscribe to the names from word @i on.  Returns the next word. */
+static size_t subscribe_some(struct server *s, struct client *c, const struct resp_command *command,
+                             size_t i)
+{
+    struct asked asked[NAMES], unknown[NAMES];
+    struct usher_result results[NAMES];
+    size_t n = 0, n_unknown = 0, k = 0;
+
+    for (; i < command->n && n < NAMES; i++, n++) {
+        (void)read_name(command, i, &asked[n]);
+        if (find(s, asked[n].name, c) == NULL)
+            unknown[n_unknown++] = asked[n];
+    }
+    if (n_unknown > 0)
+        look(s, unknown, results, n_unknown);
+    for (size_t j = 0; j < n; j++) {
+        bool is_unknown = k < n_unknown && unknown[k].name == asked[j].name;
+
+        subscribe(s, c, &asked[j], is_unknown ? &results[k] : NULL);
+        k += is_unknown;
+    }
+    for (size_t j = 0; j < n_unknown; j++)
+        usher_result_done(&results[j]);
+    return i;
+}
+
+static void too_many(const struct server *s, struct client *c)
+{
+    char message[160];
+
+    (void)snprintf(message, sizeof message,
+                   "this client has %zu channels (limit %zu): UNSUBSCRIBE some, use another "
+                   "connection, or start the server with --channels=N",
+                   c->channels, s->limits.channels);
+    usher__out_error(&c->out, "FULL", message);
+}
+
+void usher__serve_subscribe(struct server *s, struct client *c, const struct resp_command *command)
+{
+    const char *fault = command->n < 2 ? "a channel is missing: NOUN/NAME" : NULL;
+    struct asked a;
+    size_t n = 0, i;
+
+    for (i = 1; fault == NULL && i < command->n; i++) {
+        const struct channel *ch;
+
+        fault = read_name(command, i, &a);
+        ch = fault == NULL ? find(s, a.name, c) : NULL;
+        n += ch == NULL || place_of(ch, c) == ch->n;
+    }
+    if (fault != NULL)
+        usher__out_error(&c->out, "INVALID", fault);
+    else if (c->channels + n > s->limits.channels)
+        too_many(s, c);
+    for (i = fault == NULL && c->channels + n <= s->limits.channels ? 1 : command->n;
+         i < command->n;)
+        i = subscribe_some(s, c, command, i);
+}
+
+static void unsubscribe(struct server *s, struct client *c, const char *name)
+{
+    const struct channel *ch = find(s, name, c);
+    size_t i = 0;
+
+    while (i < c->channels && c->channel[i] != ch)
+        i++;
+    if (i < c->channels)
+        leave(s, c, i);
+    confirm(c, "unsubscribe", name, c->channels);
+}
+
+void usher__serve_unsubscribe(struct server *s, struct client *c,
+                              const struct resp_command *command)
+{
+    if (command->n == 1 && c->channels == 0)
+        confirm(c, "unsubscribe", NULL, 0);
+    while (command->n == 1 && c->channels > 0) {
+        confirm(c, "unsubscribe", c->channel[0]->name, c->channels - 1);
+        leave(s, c, 0);
+    }
+    for (size_t i = 1; i < command->n; i++)
+        unsubscribe(s, c, command->word[i]);
 }

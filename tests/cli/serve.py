@@ -128,6 +128,13 @@ def value(answer, key):
     return answer[answer.index(key) + 1]
 
 
+def message(c, channel, *parts):
+    """The next message, which is of @channel and contains @parts."""
+    got = c.read()
+    assert got[:2] == ["message", channel] and all(p in got[2] for p in parts), got
+    return got
+
+
 class Server:
     def __init__(self, store, *options, wait=True):
         self.dir = tempfile.mkdtemp(prefix="usher-serve.")

@@ -13,7 +13,7 @@ import subprocess
 import tempfile
 import time
 
-from serve import PATIENCE, USHER, Client, Error, Map, Push, Server, packed, run, status, value
+from serve import PATIENCE, USHER, Client, Error, Map, Push, Server, message, packed, run, status, value
 
 
 def _quoted(word):
@@ -282,91 +282,6 @@ def what_clients_say_beside_is_answered():
         assert c.ask("QUIT") == "OK" and c.ended() == b""
 
 
-def _message(c, channel, *parts):
-    got = c.read()
-    assert got[:2] == ["message", channel] and all(p in got[2] for p in parts), got
-    return got
-
-
-def notices_are_messages():
-    with Server("memory:") as server:
-        two, three, other = server.client(), server.client(True), server.client()
-        for c, kind in ((two, list), (three, Push)):
-            got = c.ask("SUBSCRIBE", "number/sales", "room/r")
-            assert type(got) is kind and got == ["subscribe", "number/sales", 1], got
-            assert c.read() == ["subscribe", "room/r", 2]
-        assert server.info("subscriptions") == 4
-        other.ask("number", "add", "sales", "1")
-        other.ask("number", "add", "leads", "1")
-        other.ask("room", "open", "r")
-        for c in (two, three):
-            _message(c, "number/sales", '"scope":"number/sales"', '"verb":"add"', '"subject":"1"')
-            _message(c, "room/r", '"verb":"open"')
-        # by RESP2 nothing else is said meanwhile; by RESP3 all is
-        assert two.ask("number", "stats", "sales").startswith("ERR only SUBSCRIBE")
-        assert two.ask("PING") == ["pong", ""] and three.ask("PING") == "PONG"
-        three.send("number", "reg", "sales", "1")
-        assert type(_message(three, "number/sales", '"verb":"reg"')) is Push
-        assert status(three.read()) == "ok"
-        _message(two, "number/sales", '"verb":"reg"')
-        assert two.ask("UNSUBSCRIBE", "number/sales") == ["unsubscribe", "number/sales", 1]
-        assert two.ask("UNSUBSCRIBE") == ["unsubscribe", "room/r", 0]
-        assert two.ask("UNSUBSCRIBE") == ["unsubscribe", None, 0]
-        assert status(two.ask("number", "unreg", "sales", "1")) == "ok"
-        _message(three, "number/sales", '"verb":"unreg"')
-        assert two.silent(0)
-        # a command behind it in the same bytes is heard
-        two.socket.sendall(packed("number", "stats", "sales") + packed("SUBSCRIBE", "number/sales"))
-        other.socket.sendall(b"")
-        assert status(two.read()) == "ok" and two.read()[0] == "subscribe"
-        for bad in ("sales", "thing/x", "rooms/x", "number/", "number/a{b"):
-            assert two.ask("SUBSCRIBE", bad).startswith("INVALID a channel"), bad
-        assert two.ask("SUBSCRIBE", "room/x", "since=y").startswith("INVALID since")
-        two.close()
-        three.close()
-        while server.info("subscriptions") != 0:
-            select.select([], [], [], 0.01)
-
-
-def what_others_change_in_a_room_is_told():
-    with Server("sqlite:DIR/db") as server:
-        c = server.client(True)
-        c.ask("room", "open", "r", "log=3")
-        for i in range(6):
-            c.ask("room", "set", "r", "f", str(i))
-        got = c.ask("SUBSCRIBE", "room/r", "since=5")
-        assert got == ["subscribe", "room/r", 1], got
-        _message(c, "room/r", '"version":6')
-        _message(c, "room/r", '"version":7')
-        server.shell(["room set r f others"])
-        _message(c, "room/r", '"version":8', "others")
-        # what the log does not reach back to is told as a gap
-        d = server.client()
-        d.ask("SUBSCRIBE", "room/r", "since=1")
-        _message(d, "room/r", '{"scope":"room/r","gap":true,"before":1,')
-        server.shell(["room set r f more"])
-        _message(d, "room/r", '"version":9', "more")
-        assert server.info("gaps_told") == 1
-
-
-def what_others_change_in_a_pool_is_told_if_it_keeps_a_log():
-    with Server("sqlite:DIR/db") as server:
-        c = server.client(True)
-        c.ask("number", "set", "sales", "log=3")
-        c.ask("number", "add", "sales", "1")
-        assert c.ask("SUBSCRIBE", "number/sales", "since=1") == ["subscribe", "number/sales", 1]
-        _message(c, "number/sales", '"version":2', '"verb":"add"')
-        server.shell(["number reg sales 1", "number call sales owner=ann"])
-        _message(c, "number/sales", '"version":3', '"verb":"reg"')
-        _message(c, "number/sales", '"version":4', '"verb":"call"', '"owner":"ann"')
-        assert server.info("gaps_told") == 0
-        server.shell(["number add leads 1"])  # keeps none
-        d = server.client()
-        d.ask("SUBSCRIBE", "number/leads", "since=0")
-        _message(d, "number/leads", '"gap":true', '"version":1')
-        assert server.info("gaps_told") == 1
-
-
 def what_is_due_is_done_though_no_client_asks():
     stores = ["memory:"] + (["sqlite:DIR/db"] if os.environ.get("WITH_SQLITE", "yes") == "yes" else [])
     for store in stores:
@@ -437,10 +352,10 @@ def what_is_due_is_done_though_no_client_listens():
         listens = server.client()
         assert listens.ask("SUBSCRIBE", "number/first", "number/first")[2] == 1 and listens.read()[2] == 1
         c.ask("number", "call", "first", "owner", "x", "lease", "600")
-        _message(listens, "number/first", '"verb":"call"')
+        message(listens, "number/first", '"verb":"call"')
         c.ask("number", "call", "second", "owner", "x", "lease", "9999999")
         assert server.info("tended_scopes") == 2
-        _message(listens, "number/first", '"verb":"expire"')
+        message(listens, "number/first", '"verb":"expire"')
         listens.close()
         while server.info("tended_scopes") != 1:
             select.select([], [], [], 0.02)

@@ -3,10 +3,12 @@
 
 Run as a program it runs the functions of the module named, in their order: see served_*.sh.
 """
+import contextlib
 import json
 import os
 import re
 import select
+import shutil
 import signal
 import socket
 import subprocess
@@ -218,6 +220,29 @@ class Server:
             self.process.kill()
             self.process.wait()
         subprocess.run(["rm", "-rf", self.dir], check=False)
+
+
+@contextlib.contextmanager
+def own_redis():
+    """The store of a Redis server of our own; None: there is no Redis here."""
+    program = os.environ.get("USHER_REDIS_SERVER") or shutil.which("redis-server") or shutil.which("redis-check-rdb")
+    if program is None:
+        yield None
+        return
+    with tempfile.TemporaryDirectory(prefix="usher-redis.") as where:
+        os.symlink(program, where + "/redis-server")
+        redis = subprocess.Popen(
+            [where + "/redis-server", "--port", "0", "--unixsocket", where + "/s", "--save", "", "--dir", where],
+            stdout=subprocess.DEVNULL,
+        )
+        try:
+            while not os.path.exists(where + "/s"):
+                assert redis.poll() is None
+                time.sleep(0.01)
+            yield "redis+unix://" + where + "/s"
+        finally:
+            redis.kill()
+            redis.wait()
 
 
 def run(module):

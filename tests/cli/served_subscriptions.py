@@ -5,14 +5,9 @@ import os
 import select
 import shutil
 import signal
-import socket
-import subprocess
-import tempfile
 import time
 
-from serve import PATIENCE, Push, Server, message, packed, run, status, value
-
-WITH_SQLITE = os.environ.get("WITH_SQLITE", "yes") == "yes"
+from serve import Push, Server, message, own_redis, packed, run, status, value
 
 
 def notices_are_messages():
@@ -288,25 +283,12 @@ def a_store_that_is_lost_is_told():
 
 
 def servers_on_one_redis_push_to_each_other():
-    program = os.environ.get("USHER_REDIS_SERVER") or shutil.which("redis-server") or shutil.which("redis-check-rdb")
-    if program is None:
-        print("left out: there is no Redis here")
-        return
-    with tempfile.TemporaryDirectory(prefix="usher-redis.") as where:
-        os.symlink(program, where + "/redis-server")
-        redis = subprocess.Popen(
-            [where + "/redis-server", "--port", "0", "--unixsocket", where + "/s", "--save", "", "--appendonly", "yes", "--dir", where],
-            stdout=subprocess.DEVNULL,
-        )
-        try:
-            while not os.path.exists(where + "/s"):
-                assert redis.poll() is None
-                time.sleep(0.01)
-            with Server("redis+unix://" + where + "/s") as one, Server("redis+unix://" + where + "/s") as two:
-                _push(one, two)
-        finally:
-            redis.kill()
-            redis.wait()
+    with own_redis() as url:
+        if url is None:
+            print("left out: there is no Redis here")
+            return
+        with Server(url) as one, Server(url) as two:
+            _push(one, two)
 
 
 def _push(one, two):

@@ -531,6 +531,17 @@ mutant 'others overtake a call that comes again' src/nouns/queue/queue.c '/^stat
     $memory 'no_command_caps_all_numbers_over_a_lowered_cap'
 mutant 'trigger=auto leaves waiting whom one command does not match' src/nouns/queue/queue.c \
     's/^        \*ret_left = reply_of(w)->more;/        reply_of(w)->more = false;/' $memory 'however_many_wait*'
+mutant 'stats: a lease that an outage moves has expired' src/nouns/number/number_reads.c \
+    's/    counts\[COUNT_EXPIRED\] += held \&\& !busy(r->state);/    counts[COUNT_EXPIRED] += held;/' \
+    $memory 'statistics_*'
+mutant 'script: a lease that an outage moves has expired' backends/redis/lua/number_reads.lua \
+    's/            if held and r.state < K.NUMBER_BUSY_DOWN then expired/            if held then expired/' \
+    $redis 'statistics_*'
+mutant 'del ends no call' src/nouns/number/number.c 's/^        w->scope.counts\[COUNT_FREED\] += busy(m.from);//' \
+    $memory 'statistics_*'
+mutant 'script: the fast path begins the life of a pool with its day' backends/redis/lua/number_fast.lua \
+    's/count\[K.COUNT_CALLS_BEFORE + 1\] = today, count\[K.COUNT_CALLS + 1\] + given/count[K.COUNT_CALLS + 1] = today, -given/' \
+    $redis 'statistics_*'
 mutant 'the reason of a mode outlives it' src/change/work.c 's/ : changed \&\& r->data.size != 0;/ : false;/' \
     $memory 'reason_of*'
 mutant 'a reason alone changes nothing' src/nouns/queue/queue.c 's/w->scope.ref != NULL \&\& !reason.changes \&\&$/w->scope.ref != NULL \&\&/' \

@@ -42,7 +42,7 @@
 /* clang-format off */
 
 /*
- * scope: one pool.  c0..c19 and s0..s19 are its counts and settings in the order of
+ * scope: one pool.  c0..c23 and s0..s19 are its counts and settings in the order of
  * src/change/work.h.  epoch is 64 bits; due_ms NULL: nothing is due.
  *
  * record: see store.h.  list is scope.ref * 16 + kind: one number to compare where an index would
@@ -78,6 +78,7 @@ static const char create[] =
     " c8 INTEGER NOT NULL, c9 INTEGER NOT NULL, c10 INTEGER NOT NULL, c11 INTEGER NOT NULL,"
     " c12 INTEGER NOT NULL, c13 INTEGER NOT NULL, c14 INTEGER NOT NULL, c15 INTEGER NOT NULL,"
     " c16 INTEGER NOT NULL, c17 INTEGER NOT NULL, c18 INTEGER NOT NULL, c19 INTEGER NOT NULL,"
+    " c20 INTEGER NOT NULL, c21 INTEGER NOT NULL, c22 INTEGER NOT NULL, c23 INTEGER NOT NULL,"
     " s0 INTEGER NOT NULL, s1 INTEGER NOT NULL, s2 INTEGER NOT NULL, s3 INTEGER NOT NULL,"
     " s4 INTEGER NOT NULL, s5 INTEGER NOT NULL, s6 INTEGER NOT NULL, s7 INTEGER NOT NULL,"
     " s8 INTEGER NOT NULL, s9 INTEGER NOT NULL, s10 INTEGER NOT NULL, s11 INTEGER NOT NULL,"
@@ -118,6 +119,7 @@ static const char create[] =
     " strftime('%Y-%m-%d %H:%M:%f', clock_ms / 1000.0, 'unixepoch') AS changed,"
     " c1 AS idle_down, c2 AS idle_up, c3 AS busy_down, c4 AS busy_up, c5 AS resting,"
     " c6 AS peers, c7 AS answers, c8 AS calls, c10 AS refused,"
+    " c22 AS expired, c23 AS freed,"
     /* made by src/api/gen_fields.py: settings of number */
     " CASE s0 WHEN 1 THEN 'longest-idle' WHEN 2 THEN 'most-recent' WHEN 3 THEN 'random' END AS \"order\","
     " s1 AS lease_ms, s2 AS rest_ms, s3 AS daily, s4 AS zone_min, s5 AS strict,"
@@ -141,7 +143,7 @@ static const char create[] =
 /* clang-format on */
 
 /* The format that create[] makes. */
-#define FIRST 12
+#define FIRST 13
 
 /* steps[n] leads from format FIRST + n - 1 to the next, and the first one from nothing. */
 static const char *const steps[USHER__SQLITE_FORMAT - FIRST + 1] = { create };

@@ -18,6 +18,7 @@
 #define SCOPE_COLUMNS                                                                          \
     "ref, noun, name, epoch, version, clock_ms, due_ms,"                                       \
     " c0, c1, c2, c3, c4, c5, c6, c7, c8, c9, c10, c11, c12, c13, c14, c15, c16, c17, c18, c19," \
+    " c20, c21, c22, c23,"                                                                     \
     " s0, s1, s2, s3, s4, s5, s6, s7, s8, s9, s10, s11, s12, s13, s14, s15, s16, s17, s18, s19," \
     " writer, gaps"
 #define RECORD_COLUMNS                                                                         \
@@ -68,17 +69,17 @@
       "INSERT INTO scope(" SCOPE_COLUMNS ") VALUES(NULL, ?2, ?3, ?4, ?5, ?6, ?7,"              \
       " ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23,"         \
       " ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32, ?33, ?34, ?35, ?36, ?37, ?38, ?39,"       \
-      " ?40, ?41, ?42, ?43, ?44, ?45, ?46, ?47, ?48, NULL)", NULL)                             \
+      " ?40, ?41, ?42, ?43, ?44, ?45, ?46, ?47, ?48, ?49, ?50, ?51, ?52, NULL)", NULL)         \
     X(SCOPE_CHANGE,                                                                            \
       "UPDATE scope SET epoch = ?4, version = ?5, clock_ms = ?6, due_ms = ?7,"                 \
       " c0 = ?8, c1 = ?9, c2 = ?10, c3 = ?11, c4 = ?12, c5 = ?13, c6 = ?14, c7 = ?15,"         \
       " c8 = ?16, c9 = ?17, c10 = ?18, c11 = ?19, c12 = ?20, c13 = ?21, c14 = ?22, c15 = ?23,"  \
-      " c16 = ?24, c17 = ?25, c18 = ?26, c19 = ?27"                                            \
+      " c16 = ?24, c17 = ?25, c18 = ?26, c19 = ?27, c20 = ?28, c21 = ?29, c22 = ?30, c23 = ?31" \
       " WHERE ref = ?1", "rowid")                                                              \
     X(SCOPE_SET,                                                                               \
-      "UPDATE scope SET s0 = ?28, s1 = ?29, s2 = ?30, s3 = ?31, s4 = ?32, s5 = ?33, s6 = ?34,"  \
-      " s7 = ?35, s8 = ?36, s9 = ?37, s10 = ?38, s11 = ?39, s12 = ?40, s13 = ?41, s14 = ?42,"   \
-      " s15 = ?43, s16 = ?44, s17 = ?45, s18 = ?46, s19 = ?47 WHERE ref = ?1", "rowid")        \
+      "UPDATE scope SET s0 = ?32, s1 = ?33, s2 = ?34, s3 = ?35, s4 = ?36, s5 = ?37, s6 = ?38,"  \
+      " s7 = ?39, s8 = ?40, s9 = ?41, s10 = ?42, s11 = ?43, s12 = ?44, s13 = ?45, s14 = ?46,"   \
+      " s15 = ?47, s16 = ?48, s17 = ?49, s18 = ?50, s19 = ?51 WHERE ref = ?1", "rowid")        \
     X(SCOPE_TAKE, "UPDATE scope SET writer = ?2, gaps = ?3 WHERE ref = ?1", "rowid")           \
     X(SCOPE_ERASE, "DELETE FROM scope WHERE ref = ?1", "rowid")                                \
     X(SCOPE_EACH,                                                                              \

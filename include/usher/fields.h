@@ -244,7 +244,12 @@
     X(TIMEOUT, 228, INT, "timeout", "users that had waited for maxwait in it") \
     X(WAIT_SUM, 229, MS, "wait", "sum of the waiting times of users seated in it") \
     X(TALK_SUM, 230, MS, "talk", "sum of the times with the agent of visits that ended in it") \
-    X(UP_TO, 231, MS, "up_to", "bound of the waiting times that are counted")
+    X(UP_TO, 231, MS, "up_to", "bound of the waiting times that are counted") \
+    X(CALLS_TOTAL, 232, INT, "calls_total", "calls since the pool was created") \
+    X(REFUSED_TOTAL, 233, INT, "refused_total", "calls without a number since then") \
+    X(HANGUPS_TOTAL, 234, INT, "hangups_total", "calls that hangup ended since then") \
+    X(EXPIRED_TOTAL, 235, INT, "expired_total", "calls that their lease or lease-max ended since then") \
+    X(FREED_TOTAL, 236, INT, "freed_total", "calls that free or del ended since then")
 /* clang-format on */
 
 enum usher_field {

@@ -225,11 +225,16 @@ struct usher_number_statistics {
     int64_t longest_hold_ms; /* age of the oldest hold */
     int64_t capped_numbers; /* free and registered numbers that have reached their daily cap */
     enum usher_scope_mode scope_mode; /* whether calls or users are accepted and served */
+    int64_t calls_total; /* calls since the pool was created */
+    int64_t refused_total; /* calls without a number since then */
+    int64_t hangups_total; /* calls that hangup ended since then */
+    int64_t expired_total; /* calls that their lease or lease-max ended since then */
+    int64_t freed_total; /* calls that free or del ended since then */
 };
 #ifdef __cplusplus
 #define USHER_NUMBER_STATISTICS_INIT \
     { sizeof(struct usher_number_statistics), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, (enum \
-    usher_scope_mode)0 }
+    usher_scope_mode)0, 0, 0, 0, 0, 0 }
 #else
 #define USHER_NUMBER_STATISTICS_INIT { .size = sizeof(struct usher_number_statistics) }
 #endif

@@ -92,6 +92,11 @@ static const struct usher__member number_statistics[] = {
     MEMBER(struct usher_number_statistics, longest_hold_ms, LONGEST_HOLD, LONGEST_HOLD, NUMBER),
     MEMBER(struct usher_number_statistics, capped_numbers, CAPPED_NUMBERS, CAPPED_NUMBERS, NUMBER),
     MEMBER(struct usher_number_statistics, scope_mode, SCOPE_MODE, SCOPE_MODE, CODE),
+    MEMBER(struct usher_number_statistics, calls_total, CALLS_TOTAL, CALLS_TOTAL, NUMBER),
+    MEMBER(struct usher_number_statistics, refused_total, REFUSED_TOTAL, REFUSED_TOTAL, NUMBER),
+    MEMBER(struct usher_number_statistics, hangups_total, HANGUPS_TOTAL, HANGUPS_TOTAL, NUMBER),
+    MEMBER(struct usher_number_statistics, expired_total, EXPIRED_TOTAL, EXPIRED_TOTAL, NUMBER),
+    MEMBER(struct usher_number_statistics, freed_total, FREED_TOTAL, FREED_TOTAL, NUMBER),
 };
 
 static const uint8_t number_answer_at[] = {

@@ -157,7 +157,7 @@ for store in $STORES; do
 > shell
 {"status":"invalid","message":"this is the shell"}
 > number stats p now=1
-{"status":"ok","epoch":"E","version":2,"due":null,"total":2,"idle_up":0,"idle_down":2,"busy_up":0,"busy_down":0,"resting":0,"calls_today":0,"refused_today":0,"longest_hold":0,"capped":0,"mode":"open"}
+{"status":"ok","epoch":"E","version":2,"due":null,"total":2,"idle_up":0,"idle_down":2,"busy_up":0,"busy_down":0,"resting":0,"calls_today":0,"refused_today":0,"longest_hold":0,"capped":0,"mode":"open","calls_total":0,"refused_total":0,"hangups_total":0,"expired_total":0,"freed_total":0}
 EOF
 done
 

@@ -66,7 +66,7 @@ cat >wanted_talk <<'EOF'
 > number reg p 100 now=2000
 {"status":"ok","epoch":"E","version":6,"due":6000,"now":2000,"state":"busy+up"}
 > number stats p now=4000
-{"status":"ok","epoch":"E","version":6,"due":6000,"now":4000,"total":1,"idle_up":0,"idle_down":0,"busy_up":1,"busy_down":0,"resting":0,"calls_today":1,"refused_today":3,"longest_hold":3000,"capped":0,"mode":"open"}
+{"status":"ok","epoch":"E","version":6,"due":6000,"now":4000,"total":1,"idle_up":0,"idle_down":0,"busy_up":1,"busy_down":0,"resting":0,"calls_today":1,"refused_today":3,"longest_hold":3000,"capped":0,"mode":"open","calls_total":1,"refused_total":3,"hangups_total":0,"expired_total":0,"freed_total":0}
 > number hangup p 100 token=3 rest=3000 now=3000 req=h1
 {"status":"ok","epoch":"E","version":7,"due":6000,"now":3000,"state":"idle+up","until":6000}
 > number hangup p 100 token=3 rest=3000 now=3000 req=h1
@@ -122,7 +122,7 @@ cat >wanted_talk <<'EOF'
 > number show p 200 now=6000
 {"status":"missing","epoch":"E","version":14,"due":6010,"now":6000,"number":"200","state":"nodata"}
 > number stats p now=6000
-{"status":"ok","epoch":"E","version":14,"due":6010,"now":6000,"total":2,"idle_up":1,"idle_down":1,"busy_up":0,"busy_down":0,"resting":1,"calls_today":2,"refused_today":6,"longest_hold":0,"capped":0,"mode":"open"}
+{"status":"ok","epoch":"E","version":14,"due":6010,"now":6000,"total":2,"idle_up":1,"idle_down":1,"busy_up":0,"busy_down":0,"resting":1,"calls_today":2,"refused_today":6,"longest_hold":0,"capped":0,"mode":"open","calls_total":2,"refused_total":6,"hangups_total":1,"expired_total":0,"freed_total":1}
 > number renew p 300 token=4503599627370496 now=6000
 {"status":"lost","message":"the token was issued by a history that the store has lost","from":14}
 > number renew p 300 token=4503599627370496 owner=a node=m lease=9000 now=6000

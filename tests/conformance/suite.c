@@ -2391,6 +2391,80 @@ TEST(statistics_count_calls_and_refusals_of_today)
     assert_int_equal(f->r.of.number.rows[0].used_ms, MORNING + 5000);
 }
 
+static void assert_totals(struct fixture *f, int64_t calls, int64_t refusals, int64_t hangups,
+                          int64_t expired, int64_t freed)
+{
+    const struct usher_number_result_statistics *s = &f->r.of.number.of.stats;
+
+    ok(f, "stats desk");
+    assert_int_equal(s->calls_total, calls);
+    assert_int_equal(s->refused_total, refusals);
+    assert_int_equal(s->hangups_total, hangups);
+    assert_int_equal(s->expired_total, expired);
+    assert_int_equal(s->freed_total, freed);
+}
+
+TEST(statistics_count_over_the_life_of_a_pool)
+{
+    struct fixture *f = *state;
+    const struct usher_number_result_statistics *s = &f->r.of.number.of.stats;
+
+    numbers(f, 4);
+    assert_totals(f, 0, 0, 0, 0, 0);
+    ok(f, "call desk owner=ann");
+    same(f, "call desk owner=ann");
+    empty(f, "call desk group=x");
+    ok(f, "hangup desk n1");
+    refused(f, "hangup desk n1");
+    assert_totals(f, 1, 1, 1, 0, 0);
+    ok(f, "call desk owner=bob lease=1000");
+    f->now += 1000;
+    assert_totals(f, 2, 1, 1, 1, 0); /* no command has ended it yet */
+    ok(f, "sweep desk");
+    assert_totals(f, 2, 1, 1, 1, 0);
+    ok(f, "set desk lease-max=5000");
+    ok(f, "call desk owner=cy");
+    f->now += 5000;
+    assert_totals(f, 3, 1, 1, 2, 0);
+    ok(f, "set desk lease-max=0 zone=-480");
+    assert_totals(f, 3, 1, 1, 2, 0);
+    ok(f, "call desk owner=di");
+    ok(f, "call desk number=n1 owner=ed");
+    ok(f, "free desk owner=di");
+    ok(f, "unreg desk n1");
+    ok(f, "del desk n1");
+    ok(f, "del desk n2");
+    assert_totals(f, 5, 1, 1, 2, 2);
+    f->now += 24 * HOUR;
+    assert_totals(f, 5, 1, 1, 2, 2);
+    assert_int_equal(s->calls_today, 0);
+    assert_int_equal(s->refused_today, 0);
+    ok(f, "call desk owner=flo");
+    ok(f, "hangup desk n3");
+    ok(f, "call desk owner=gus");
+    empty(f, "call desk group=x");
+    assert_totals(f, 7, 2, 2, 2, 2);
+    assert_int_equal(s->calls_today, 2);
+    assert_int_equal(s->refused_today, 1);
+}
+
+/* An outage moves the ends of two leases, before a command has written that. */
+TEST(statistics_do_not_count_leases_that_an_outage_moves)
+{
+    struct fixture *f = *state;
+
+    numbers(f, 2);
+    ok(f, "set desk outage=10000");
+    ok(f, "call desk owner=ann lease=1000");
+    ok(f, "call desk owner=bob lease=2000");
+    f->now += 9000;
+    assert_totals(f, 2, 0, 0, 0, 0);
+    ok(f, "hangup desk n1");
+    assert_totals(f, 2, 0, 1, 0, 0);
+    f->now += 10000;
+    assert_totals(f, 2, 0, 1, 1, 0);
+}
+
 /* ---- lists ------------------------------------------------------------------------- */
 
 TEST(lists_come_in_byte_order_and_in_pages)

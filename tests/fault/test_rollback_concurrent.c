@@ -719,7 +719,7 @@ static bool is_marked(struct redis_server *s)
     bool marked;
 
     assert_true(r != NULL && r->type == REDIS_REPLY_INTEGER);
-    marked = r->integer > 185;
+    marked = r->integer > 213;
     freeReplyObject(r);
     return marked;
 }

@@ -526,8 +526,11 @@ static void ends(struct work *w, struct model_number *n, int64_t at, int64_t res
                         : end_of(w->p, n) != lease_end(w->p, n) ? "lease-max"
                                                                 : "lease";
 
-    w->p->ended += n->busy; /* or its rest is another one */
-    n->had = n->busy;       /* if not, a command ends the rest */
+    if (n->busy) /* else its rest is another one */
+        *(verb == USHER_NUMBER_HANGUP ? &w->p->hung_up
+          : verb == USHER_NUMBER_FREE ? &w->p->freed
+                                      : &w->p->expired) += 1;
+    n->had = n->busy; /* if not, a command ends the rest */
     n->ended = at;
     n->rest = rest;
     n->busy = false;
@@ -918,7 +921,7 @@ static enum usher_status verb_del(struct work *w, struct model_number *n)
         return tell(w, USHER_SAME, NULL);
     gone = *n;
     from = model_state(n);
-    w->p->ended += n->busy;
+    w->p->freed += n->busy;
     if (n->calls > 0 && n->day >= day_of(w->p, w->now)) {
         struct model_past *past;
 
@@ -985,6 +988,7 @@ static void refused(struct work *w)
 {
     int64_t today = day_of(w->p, w->now);
 
+    w->p->turned_down++;
     w->p->refused = w->p->refused_day >= today ? w->p->refused + 1 : 1;
     if (w->p->refused_day < today)
         w->p->refused_day = today;
@@ -1707,6 +1711,11 @@ static enum usher_status verb_stats(struct work *w)
     w->r->of.number.more = p->judge != MODEL_JUDGED;
     s->calls_today = p->calls_day >= today ? p->calls : 0;
     s->refused_today = p->refused_day >= today ? p->refused : 0;
+    s->calls_total = (int64_t)p->begun;
+    s->refused_total = (int64_t)p->turned_down;
+    s->hangups_total = (int64_t)p->hung_up;
+    s->expired_total = (int64_t)p->expired;
+    s->freed_total = (int64_t)p->freed;
     return USHER_OK;
 }
 
@@ -1763,7 +1772,7 @@ static enum usher_status verb_drop(struct work *w)
         p->n_numbers = p->n_past = p->n_stickies = p->n_requests = 0;
         p->calls = p->calls_day = p->refused = p->refused_day = 0;
         p->reason = text_of(NULL, 0);
-        p->begun = p->ended = 0;
+        p->begun = p->hung_up = p->expired = p->freed = p->turned_down = 0;
         p->limited = 0;
         p->limited_at = 0;
         p->out_from = p->out_to = 0;
@@ -2057,7 +2066,7 @@ static const char *pool_sums_fault(const struct model_pool *p)
     }
     for (size_t i = 0; i < p->n_past; i++)
         calls += p->past[i].day == p->calls_day ? p->past[i].calls : 0;
-    if (p->begun != p->ended + busy)
+    if (p->begun != p->hung_up + p->expired + p->freed + busy)
         return "each hold ends once, or goes on";
     if (!p->zoned && p->calls_day == day_of(p, p->clock) && calls != p->calls)
         return "the calls of the day are those of the numbers";

@@ -87,9 +87,11 @@ struct model_pool {
     struct model_log log;
     int64_t calls, calls_day, refused, refused_day;
     /* What the model adds up. */
-    uint64_t begun, ended; /* holds */
-    bool zoned;            /* its zone has changed: days came twice */
-    int64_t limited;       /* when lease-max was last set, and at which version */
+    uint64_t begun;                   /* holds */
+    uint64_t hung_up, expired, freed; /* those that have ended, by the event that ended them */
+    uint64_t turned_down;             /* calls */
+    bool zoned;                       /* its zone has changed: days came twice */
+    int64_t limited;                  /* when lease-max was last set, and at which version */
     uint64_t limited_at;
     int64_t out_from, out_to;   /* the last outage, */
     int64_t seen_from, seen_to; /* and the one that a command sees */

@@ -261,7 +261,10 @@ function S.make_expiry()
             S.put(r, state, ends, true)
             return S.apply()
         end
-        if state >= K.NUMBER_BUSY_DOWN then r.ended = S.end_of(r) ~= S.lease_end(r) and 'lease-max' or 'lease' end
+        if state >= K.NUMBER_BUSY_DOWN then
+            r.ended = S.end_of(r) ~= S.lease_end(r) and 'lease-max' or 'lease'
+            S.add(K.COUNT_EXPIRED, 1)
+        end
         S.expire(r, S.version + 1)
         S.put(r, state, ends, true)
         S.tell(K.V_EXPIRE, state, r.state, r)
@@ -423,6 +426,7 @@ function S.simple(event)
     if to == K.NUMBER_NODATA then
         if not S.past_keep then S.make_past() end
         S.nodata(K.OK)
+        if state >= K.NUMBER_BUSY_DOWN then S.add(K.COUNT_FREED, 1) end
         S.put(r, state, ends, false)
         S.past_keep(r)
         if S.req then S.keep(S.version + 1) end

@@ -50,7 +50,7 @@ function S.take_number(r, to)
     r.N_CALLS, r.N_DAY, r.N_USED, r.N_LEASE, r.owner = calls + 1, math.max(r.N_DAY, today), S.moment, lease, a[K.ARG_OWNER] or ''
     if S.count[K.COUNT_CALLS_DAY + 1] < today then
         S.add(K.COUNT_CALLS_DAY, today - S.count[K.COUNT_CALLS_DAY + 1])
-        S.add(K.COUNT_CALLS, -S.count[K.COUNT_CALLS + 1])
+        S.add(K.COUNT_CALLS_BEFORE, S.count[K.COUNT_CALLS + 1] - S.count[K.COUNT_CALLS_BEFORE + 1])
     end
     S.add(K.COUNT_CALLS, 1)
     S.say(K.OK, r)
@@ -107,7 +107,7 @@ function S.make_call()
         local today = S.day_of(S.now)
         if S.count[K.COUNT_REFUSED_DAY + 1] < today then
             S.add(K.COUNT_REFUSED_DAY, today - S.count[K.COUNT_REFUSED_DAY + 1])
-            S.add(K.COUNT_REFUSED, -S.count[K.COUNT_REFUSED + 1])
+            S.add(K.COUNT_REFUSED_BEFORE, S.count[K.COUNT_REFUSED + 1] - S.count[K.COUNT_REFUSED_BEFORE + 1])
         end
         S.add(K.COUNT_REFUSED, 1)
         S.apply()
@@ -260,7 +260,7 @@ function S.defer()
     S.because = 'too many expiries are pending on this scope: retry'
     if S.verb == K.V_STATS or S.verb == K.V_SET then
         S.extra = {}
-        for i = 1, S.verb == K.V_SET and K.SETTINGS or 11 do S.extra[i] = 0 end
+        for i = 1, S.verb == K.V_SET and K.SETTINGS or 16 do S.extra[i] = 0 end
     elseif S.verb == K.V_CHANGES then
         S.extra = {0}
     end

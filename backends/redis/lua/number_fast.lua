@@ -49,7 +49,7 @@ if verb < 256 and not done and plain and (due < 0 or due > now) and not (made an
                 if not tail or moment ~= tail_moment or now ~= tail_now or span ~= tail_span then
                     ends, today = span > 0 and moment + span or 0, math.floor((now + zone * 60000) / 86400000)
                     if count[K.COUNT_CALLS_DAY + 1] < today then
-                        count[K.COUNT_CALLS_DAY + 1], count[K.COUNT_CALLS + 1] = today, -given
+                        count[K.COUNT_CALLS_DAY + 1], count[K.COUNT_CALLS_BEFORE + 1] = today, count[K.COUNT_CALLS + 1] + given
                     end
                     ends_bytes = spack('>I7', ends)
                     if ends > 0 and (due < 0 or ends < due) then due, due_bytes = ends, ends_bytes end

@@ -152,6 +152,7 @@ function S.make_steps()
     function S.free_one(r, to, told)
         local state, ends = r.state, r.ends
         S.release(r, to, S.moment, nil, S.version + 1)
+        S.add(K.COUNT_FREED, 1)
         if told then S.say(K.OK, r) end
         S.put(r, state, ends, true)
         S.tell(K.V_FREE, state, r.state, r)

@@ -79,15 +79,18 @@ function S.make_reads()
     function S.stats()
         if not S.exists then S.status = K.MISSING return end
         local c, hi, order, longest, aside, looked = {}, nil, nil, 0, S.count_capped(), 0
+        local expired, freed = S.count[K.COUNT_EXPIRED + 1], S.count[K.COUNT_FREED + 1]
         for i = 1, 5 do c[i] = S.count[i + 1] end
-        -- Count @r, which is due, in the state that it has after its expiry.
+        -- Count @r, which is due unless an outage moves its lease, in the state that it has after its expiry.
         local function count_as_it_is(r)
+            local held = r.state >= K.NUMBER_BUSY_DOWN
             c[r.state] = c[r.state] - 1
             if r.state == K.NUMBER_IDLE_UP then c[5] = c[5] - 1 end
             S.look(r)
             c[r.state] = c[r.state] + 1
             if r.state == K.NUMBER_IDLE_UP and r.ends ~= 0 then c[5] = c[5] + 1 end
             if r.rank >= K.ASIDE then aside = aside + 1 end
+            if held and r.state < K.NUMBER_BUSY_DOWN then expired = expired + 1 end
         end
         while true do
             local r = S.walk(K.KIND_NUMBER, '1', nil, hi, order)
@@ -109,11 +112,11 @@ function S.make_reads()
             if r.ends == 0 or r.ends > S.moment then count_as_it_is(r) end -- ended by `lease-max`
         end
         S.more = (more or S.count[K.COUNT_JUDGE + 1] ~= 0) and 1 or 0
-        local today = S.day_of(S.now)
+        local today, calls, refused = S.day_of(S.now), S.count[K.COUNT_CALLS + 1], S.count[K.COUNT_REFUSED + 1]
         S.extra = {c[1] + c[2] + c[3] + c[4], c[2], c[1], c[4], c[3], c[5],
-            S.count[K.COUNT_CALLS_DAY + 1] >= today and S.count[K.COUNT_CALLS + 1] or 0,
-            S.count[K.COUNT_REFUSED_DAY + 1] >= today and S.count[K.COUNT_REFUSED + 1] or 0, longest, aside,
-            S.set[K.SET_SCOPE_MODE + 1]}
+            S.count[K.COUNT_CALLS_DAY + 1] >= today and calls - S.count[K.COUNT_CALLS_BEFORE + 1] or 0,
+            S.count[K.COUNT_REFUSED_DAY + 1] >= today and refused - S.count[K.COUNT_REFUSED_BEFORE + 1] or 0, longest,
+            aside, S.set[K.SET_SCOPE_MODE + 1], calls, refused, calls - c[4] - c[3] - expired - freed, expired, freed}
         S.reason(K.KIND_REASON, 0, nil, false, 3)
     end
 end
@@ -134,7 +137,7 @@ function S.run()
             return S.log_changes()
         end
         S.stats()
-        if not S.extra then S.extra = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0} end
+        if not S.extra then S.extra = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0} end
         return
     end
     if S.req then

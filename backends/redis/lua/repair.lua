@@ -12,21 +12,22 @@
 --   look                     return which keys exist
 --   drop                     remove the lists of a scope that has no hash
 local call, op, mark = redis.call, ARGV[1], ARGV[2]
+local SIZE = 213 -- of a header
 local function there(key) return call('EXISTS', key) end
 local head = call('HGET', KEYS[1], 'head')
-local marked = head and #head == 201
+local marked = head and #head == SIZE + 16
 -- the tombstone of a dropped scope
 local gone = not head and call('HGET', KEYS[1], 'gone')
 if op == 'look' then return {gone and 0 or there(KEYS[1]), there(KEYS[2]), there(KEYS[3]), head and 1 or 0} end
 if op == 'drop' then return {(gone or there(KEYS[1]) == 0) and call('DEL', KEYS[2], KEYS[3]) or 0} end
 if op == 'begin' then
-    if not head or #head ~= 185 and not marked then return {0} end
+    if not head or #head ~= SIZE and not marked then return {0} end
     local was = {1, there(KEYS[2]), there(KEYS[3])}
-    call('HSET', KEYS[1], 'head', string.sub(head, 1, 185) .. mark)
+    call('HSET', KEYS[1], 'head', string.sub(head, 1, SIZE) .. mark)
     was[4] = call('ZADD', KEYS[2], '0', '!') + call('ZADD', KEYS[3], '0', ARGV[3])
     return was
 end
-if not marked or string.sub(head, 186) ~= mark or call('EXISTS', KEYS[2], KEYS[3]) ~= 2 then return {0} end
+if not marked or string.sub(head, SIZE + 1) ~= mark or call('EXISTS', KEYS[2], KEYS[3]) ~= 2 then return {0} end
 if op == 'put' then
     call(ARGV[4], KEYS[tonumber(ARGV[3])], unpack(ARGV, 5))
 else

@@ -847,6 +847,8 @@ struct usher_number_result_statistics {
     int64_t longest_hold_ms; /* age of the oldest hold, 0 without holds */
     int64_t capped;          /* of idle_up: over their daily cap */
     int64_t mode;            /* enum usher_scope_mode */
+    /* over the life of the pool; hangups_total, expired_total and freed_total are ends of holds */
+    int64_t calls_total, refused_total, hangups_total, expired_total, freed_total;
 };
 
 struct usher_number_result_row {

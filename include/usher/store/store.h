@@ -303,7 +303,7 @@ USHER_API unsigned usher_kind_flags(enum usher_noun noun, uint8_t kind);
 
 #define USHER_SLOTS 3
 #define USHER_NUMBERS 8 /* the last four are seldom used */
-#define USHER_COUNTS 20
+#define USHER_COUNTS 24
 #define USHER_SETTINGS 20
 #define USHER_CHANGE_MAX 56 /* maximum writes of one change */
 #define USHER_GAPS 8

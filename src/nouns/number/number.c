@@ -266,6 +266,7 @@ enum usher_status usher__number_expire_one(work *w, move *m)
         return put_off(w, m);
     usher__number_begin(w, m);
     m->limited = busy(m->from) && end_of(w, own_record(m)) != lease_end(w, own_record(m));
+    w->scope.counts[COUNT_EXPIRED] += busy(m->from);
     expire(w, own_record(m), w->scope.version);
     return usher__number_save_and_commit(w, m, USHER_NUMBER_EXPIRE);
 }
@@ -610,6 +611,7 @@ enum usher_status usher__number_simple(work *w, unsigned event)
     usher__number_begin(w, &m);
     if (to.to == USHER_NUMBER_STATE_NODATA) {
         r->state = to.to;
+        w->scope.counts[COUNT_FREED] += busy(m.from);
         status = usher__number_save(w, &m);
         if (status == USHER_OK)
             status = past_keep(w, &m);

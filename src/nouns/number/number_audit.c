@@ -207,5 +207,6 @@ const struct usher__steps usher__number_steps = {
                1u << COUNT_PAST | 1u << COUNT_CHANGES,
     .items = 0x1e, /* numbers, by state */
     .statistics = 1u << COUNT_REFUSED | 1u << COUNT_REFUSED_DAY |
+                  1u << COUNT_REFUSED_BEFORE |
                   1u << COUNT_JUDGE | 1u << COUNT_JUDGE_HI,
 };

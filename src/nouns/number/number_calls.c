@@ -19,7 +19,7 @@ static enum usher_status count_refusal(work *w)
         return USHER_OK;
     if (s->counts[COUNT_REFUSED_DAY] < today) {
         s->counts[COUNT_REFUSED_DAY] = today;
-        s->counts[COUNT_REFUSED] = 0;
+        s->counts[COUNT_REFUSED_BEFORE] = s->counts[COUNT_REFUSED];
     }
     s->counts[COUNT_REFUSED]++;
     usher__change_begin_quietly(w, &c);
@@ -308,7 +308,7 @@ enum usher_status usher__number_take_number(work *w, move *m, unsigned to)
 
     if (counts[COUNT_CALLS_DAY] < today) {
         counts[COUNT_CALLS_DAY] = today;
-        counts[COUNT_CALLS] = 0;
+        counts[COUNT_CALLS_BEFORE] = counts[COUNT_CALLS];
     }
     counts[COUNT_CALLS]++;
 

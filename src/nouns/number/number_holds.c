@@ -272,6 +272,7 @@ static struct usher__move move_by_free(work *w, const struct usher_record *r)
 static enum usher_status free_one(work *w, move *m, unsigned to)
 {
     usher__number_begin(w, m);
+    w->scope.counts[COUNT_FREED]++;
     release(w, own_record(m), to, w->moment, BY_POOL, w->scope.version);
     return usher__number_save(w, m);
 }

@@ -115,12 +115,15 @@ static enum usher_status list(work *w)
     return status;
 }
 
-/* Count @r, which is due, in @counts as it is after its expiry. */
+/* Count @r, which is due unless an outage moves its lease, in @counts as it is after its expiry. */
 static void count_as_it_is(work *w, int64_t *counts, struct usher_record *r)
 {
+    bool held = busy(r->state);
+
     count(counts, r, -1);
     look(w, r);
     count(counts, r, 1);
+    counts[COUNT_EXPIRED] += held && !busy(r->state);
 }
 
 /* Count due expiries in @counts; *@ret_oldest: when the oldest hold began, < 0 without one.
@@ -196,9 +199,15 @@ static enum usher_status stats(work *w)
     s->capped = counts[COUNT_CAPPED];
     s->mode = w->scope.settings[USHER__SET_SCOPE_MODE];
     if (counts[COUNT_CALLS_DAY] >= today)
-        s->calls_today = counts[COUNT_CALLS];
+        s->calls_today = counts[COUNT_CALLS] - counts[COUNT_CALLS_BEFORE];
     if (counts[COUNT_REFUSED_DAY] >= today)
-        s->refused_today = counts[COUNT_REFUSED];
+        s->refused_today = counts[COUNT_REFUSED] - counts[COUNT_REFUSED_BEFORE];
+    s->calls_total = counts[COUNT_CALLS];
+    s->refused_total = counts[COUNT_REFUSED];
+    s->expired_total = counts[COUNT_EXPIRED];
+    s->freed_total = counts[COUNT_FREED];
+    s->hangups_total =
+        s->calls_total - s->busy_up - s->busy_down - s->expired_total - s->freed_total;
     if (oldest >= 0)
         s->longest_hold_ms = age(w, oldest);
     w->reply->of.number.more = more || !is_judged(w);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A file of format 12 as statements: the queue "desk" keeps eight visits, one of each outcome and
+ * A file of format 13 as statements: the queue "desk" keeps eight visits, one of each outcome and
  * one seated more.  The queue "other" keeps one of two.
  */
-#ifndef USHER_TESTS_SQLITE_FORMAT_12_H
-#define USHER_TESTS_SQLITE_FORMAT_12_H
+#ifndef USHER_TESTS_SQLITE_FORMAT_13_H
+#define USHER_TESTS_SQLITE_FORMAT_13_H
 
 /* clang-format off */
-static const char sqlite_format_12[] =
+static const char sqlite_format_13[] =
     "CREATE TABLE place( list INTEGER NOT NULL, grp TEXT NOT NULL, hi INTEGER NOT NULL, o"
     "rd INTEGER NOT NULL, n INTEGER NOT NULL, PRIMARY KEY(list, grp, hi, ord)) WITHOUT RO"
     "WID;\n"
@@ -90,18 +90,19 @@ static const char sqlite_format_12[] =
     "ER NOT NULL, c8 INTEGER NOT NULL, c9 INTEGER NOT NULL, c10 INTEGER NOT NULL, c11 INT"
     "EGER NOT NULL, c12 INTEGER NOT NULL, c13 INTEGER NOT NULL, c14 INTEGER NOT NULL, c15"
     " INTEGER NOT NULL, c16 INTEGER NOT NULL, c17 INTEGER NOT NULL, c18 INTEGER NOT NULL,"
-    " c19 INTEGER NOT NULL, s0 INTEGER NOT NULL, s1 INTEGER NOT NULL, s2 INTEGER NOT NULL"
-    ", s3 INTEGER NOT NULL, s4 INTEGER NOT NULL, s5 INTEGER NOT NULL, s6 INTEGER NOT NULL"
-    ", s7 INTEGER NOT NULL, s8 INTEGER NOT NULL, s9 INTEGER NOT NULL, s10 INTEGER NOT NUL"
-    "L, s11 INTEGER NOT NULL, s12 INTEGER NOT NULL, s13 INTEGER NOT NULL, s14 INTEGER NOT"
-    " NULL, s15 INTEGER NOT NULL, s16 INTEGER NOT NULL, s17 INTEGER NOT NULL, s18 INTEGER"
-    " NOT NULL, s19 INTEGER NOT NULL, writer INTEGER NOT NULL, gaps BLOB);\n"
+    " c19 INTEGER NOT NULL, c20 INTEGER NOT NULL, c21 INTEGER NOT NULL, c22 INTEGER NOT N"
+    "ULL, c23 INTEGER NOT NULL, s0 INTEGER NOT NULL, s1 INTEGER NOT NULL, s2 INTEGER NOT "
+    "NULL, s3 INTEGER NOT NULL, s4 INTEGER NOT NULL, s5 INTEGER NOT NULL, s6 INTEGER NOT "
+    "NULL, s7 INTEGER NOT NULL, s8 INTEGER NOT NULL, s9 INTEGER NOT NULL, s10 INTEGER NOT"
+    " NULL, s11 INTEGER NOT NULL, s12 INTEGER NOT NULL, s13 INTEGER NOT NULL, s14 INTEGER"
+    " NOT NULL, s15 INTEGER NOT NULL, s16 INTEGER NOT NULL, s17 INTEGER NOT NULL, s18 INT"
+    "EGER NOT NULL, s19 INTEGER NOT NULL, writer INTEGER NOT NULL, gaps BLOB);\n"
     "INSERT INTO \"scope\" VALUES(1,2,'desk',-482825266254861990,25,1700000092500,NULL,0,"
-    "0,0,0,0,0,0,0,0,0,4,8,0,0,0,0,0,0,0,0,5000,1,1,0,0,0,60000,0,2,9,0,20000,10000,0,0,0"
-    ",0,1,0,0,0,NULL);\n"
+    "0,0,0,0,0,0,0,0,0,4,8,0,0,0,0,0,0,0,0,0,0,0,0,5000,1,1,0,0,0,60000,0,2,9,0,20000,100"
+    "00,0,0,0,0,1,0,0,0,NULL);\n"
     "INSERT INTO \"scope\" VALUES(2,2,'other',7051532604912740613,8,1700000098500,NULL,0,"
-    "1,0,0,0,0,0,0,0,0,1,1,0,0,0,1,0,0,0,0,0,1,1,0,0,0,0,0,1,1,0,20000,10000,0,0,0,0,1,0,"
-    "0,0,NULL);\n"
+    "1,0,0,0,0,0,0,0,0,1,1,0,0,0,1,0,0,0,0,0,0,0,0,0,1,1,0,0,0,0,0,1,1,0,20000,10000,0,0,"
+    "0,0,1,0,0,0,NULL);\n"
     "CREATE TABLE visit( id INTEGER PRIMARY KEY, queue TEXT NOT NULL, epoch TEXT NOT NULL"
     ", version INTEGER NOT NULL, user TEXT NOT NULL, lane TEXT NOT NULL, priority INTEGER"
     " NOT NULL, since_ms INTEGER NOT NULL, applied_ms INTEGER NOT NULL, outcome TEXT NOT "
@@ -157,7 +158,7 @@ static const char sqlite_format_12[] =
     "CREATE INDEX visit_by_agent ON visit(agent, queue, id, ended_ms) WHERE agent IS NOT "
     "NULL;\n"
     "PRAGMA application_id = 1970497650;\n"
-    "PRAGMA user_version = 12;\n";
+    "PRAGMA user_version = 13;\n";
 /* clang-format on */
 
 #endif

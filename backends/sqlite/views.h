@@ -65,11 +65,11 @@
     "r.n5 AS \"room\", strftime('%Y-%m-%d %H:%M:%f', nullif(r.n6, 0) / 1000.0, 'unixepoch') "  \
     "AS \"ends\", strftime('%Y-%m-%d %H:%M:%f', nullif(r.n7, 0) / 1000.0, 'unixepoch') AS "    \
     "\"patience\" FROM scope s JOIN record r ON r.list = s.ref * 16 + 3 WHERE s.noun = 2;"     \
-    "CREATE VIEW queue_absent AS SELECT s.name AS \"queue\", r.id AS \"agent\", r.ord AS "     \
-    "\"order\", r.token AS \"token\", strftime('%Y-%m-%d %H:%M:%f', nullif(r.until_ms, 0) / "  \
-    "1000.0, 'unixepoch') AS \"until\", strftime('%Y-%m-%d %H:%M:%f', nullif(r.n0, 0) / "      \
-    "1000.0, 'unixepoch') AS \"wrapup\" FROM scope s JOIN record r ON r.list = s.ref * 16 + 5" \
-    " WHERE s.noun = 2;"                                                                       \
+    "CREATE VIEW queue_absent AS SELECT s.name AS \"queue\", r.id AS \"agent\", CAST(r.data "  \
+    "AS TEXT) AS \"reason\", r.ord AS \"order\", r.token AS \"token\", strftime('%Y-%m-%d "    \
+    "%H:%M:%f', nullif(r.until_ms, 0) / 1000.0, 'unixepoch') AS \"until\", strftime('%Y-%m-%d" \
+    " %H:%M:%f', nullif(r.n0, 0) / 1000.0, 'unixepoch') AS \"wrapup\" FROM scope s JOIN "      \
+    "record r ON r.list = s.ref * 16 + 5 WHERE s.noun = 2;"                                    \
     "CREATE VIEW queue_lane AS SELECT s.name AS \"queue\", r.id AS \"lane\", CASE r.state "    \
     "WHEN 0 THEN 'lane' WHEN 1 THEN 'earlier' END AS \"state\", r.ord AS \"order\", r.token "  \
     "AS \"token\", strftime('%Y-%m-%d %H:%M:%f', nullif(r.until_ms, 0) / 1000.0, 'unixepoch')" \

@@ -183,8 +183,7 @@ struct usher_queue_options {
     int64_t since_version; /* changes: only changes after this version; 0 to 2^53 - 1 */
     /* login: name of the agent's connection; a new one takes over, and gets a new token */
     const char *session;
-    /* set: the reason of the mode, for people; another mode without one has none */
-    const char *reason;
+    const char *reason; /* set, pause: for people: the reason of the mode, or of the pause */
     const char *actor; /* the person or program that gives the command, for its notices */
 };
 #ifdef __cplusplus
@@ -288,12 +287,13 @@ struct usher_queue_answer {
     /* alive, apply, where, move: token of the visit; every later visit of the queue has
      * another one */
     uint64_t visit_token;
+    char reason[USHER_NAME_MAX + 1]; /* stats: the reason of the mode, for people */
 };
 #ifdef __cplusplus
 #define USHER_QUEUE_ANSWER_INIT \
     { sizeof(struct usher_queue_answer), 0, 0, 0, 0, 0, false, false, "", (enum \
     usher_queue_agent_state)0, (enum usher_queue_place)0, (enum usher_queue_why)0, 0, 0, 0, 0, \
-    0, 0, 0, "", "", "", "", 0, 0 }
+    0, 0, 0, "", "", "", "", 0, 0, "" }
 #else
 #define USHER_QUEUE_ANSWER_INIT { .size = sizeof(struct usher_queue_answer) }
 #endif
@@ -366,6 +366,7 @@ struct usher_queue_row {
     int64_t talk_sum_ms; /* sum of the times with the agent of visits that ended in it */
     int64_t up_to_ms; /* bound of the waiting times that are counted */
     int64_t seated_total; /* users seated since then */
+    int64_t agents_paused; /* agents that are paused */
 };
 #ifdef __cplusplus
 #define USHER_QUEUE_ROW_INIT \
@@ -373,7 +374,7 @@ struct usher_queue_row {
     usher_queue_user_state)0, (enum usher_queue_agent_state)0, (enum usher_queue_outcome)0, 0, \
     0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, { NULL, 0 }, (enum usher_verb)0, NULL, 0, 0, \
     0, NULL, { NULL, 0 }, 0, 0, NULL, NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, \
-    0, 0, 0, 0, 0, 0, 0, 0 }
+    0, 0, 0, 0, 0, 0, 0, 0, 0 }
 #else
 #define USHER_QUEUE_ROW_INIT { .size = sizeof(struct usher_queue_row) }
 #endif
@@ -449,7 +450,8 @@ struct usher_queue_statistics {
  * there are served.  If it is stopped, no user gets an agent, either: usher_queue_pull() is refused
  * and usher_queue_match() matches none.  An offer made before can be accepted; visits, heartbeats
  * and deadlines continue.  opt->reason is a text for people.  It is kept until another one is given,
- * or the mode changes; then the reply, and that of usher_queue_stats(), has a row with reason.
+ * or the mode changes; then the reply has a row with reason, and the answer of usher_queue_stats()
+ * has it.
  * With strict, logout, pause, ready, pull, alive, leave, move, accept, reject and finish are
  * USHER_INVALID without a token.
  *
@@ -498,10 +500,11 @@ USHER_API enum usher_status usher_queue_logout(struct usher_engine *e, const cha
 /**
  * Pause @agent: it gets no more users, and is paused when its rooms are empty (pausing until
  * then).  The pause lasts until usher_queue_ready() or usher_queue_logout(): an agent that is
- * removed without heartbeats is paused after its next login.  A wrap-up continues after the next
+ * removed without heartbeats is paused after its next login.  opt->reason is a text for people,
+ * which is kept as long as the pause; another one is a change.  A wrap-up continues after the next
  * login, too, even after usher_queue_logout().  USHER_OK, USHER_SAME, USHER_MISSING; USHER_STALE as
  * usher_queue_logout().
- * Options: opt->token, opt->if_version, opt->epoch, opt->actor.
+ * Options: opt->token, opt->if_version, opt->epoch, opt->reason, opt->actor.
  */
 USHER_API enum usher_status usher_queue_pause(struct usher_engine *e, const char *queue,
                                               const char *agent,
@@ -691,11 +694,13 @@ USHER_API enum usher_status usher_queue_drain(struct usher_engine *e, const char
                                               struct usher_reply **ret);
 
 /**
- * Read the statistics of opt->lane, or of all of @queue: usher_queue_statistics_of().  longest_wait
+ * Read the statistics of opt->lane, or of all of @queue: usher_queue_statistics_of().  Rows are the
+ * reasons of pauses: each has reason and agents_paused, the number of agents.  longest_wait
  * counts from the time since when a user waits (applied), but not from before its arrival, which
  * usher_queue_move() can set later; longest_since counts from arrival.  The reply has more if
- * figures are too small: at most 1,000 agents that serve the lane are counted; or over 1,000 users
- * that wait again, or have a given arrival, are ahead of the one that has waited longest.
+ * figures are too small: at most 1,000 agents that serve the lane are counted, and at most 1,000
+ * agents are read for the reasons; or over 1,000 users that wait again, or have a given arrival, are
+ * ahead of the one that has waited longest.
  * USHER_OK, USHER_MISSING.  O(lanes), with opt->lane O(agents that name the lane), 1,000 at most.
  * Options: opt->lane, opt->if_version, opt->epoch.
  */
@@ -764,10 +769,11 @@ USHER_API enum usher_status usher_queue_free(struct usher_engine *e, const char 
  * offer, even if it has ended (missed, rejected, requeued).  Its data has lane; priority and since,
  * the arrival, while the user is in the queue; outcome, if the visit has ended; with an owner room,
  * LOGIN.N, agent_state, the state of the agent after the change, and agent_until, the end of its
- * wrap-up.  data of USHER_QUEUE_LOGIN has lanes, capacity and level.  In the notices of a command
- * with opt->actor data has actor (not in those of due deadlines, requeues and matches).  The row has user, agent,
- * their states and these values as members (but agent_until), with the room as in answers; for the
- * notice of an event usher_notice_reply() makes such a row.
+ * wrap-up.  data of USHER_QUEUE_LOGIN has lanes, capacity and level, and the reason if the agent is
+ * paused at once; data of USHER_QUEUE_PAUSE has the reason.  In the notices of a command with
+ * opt->actor data has actor (not in those of due deadlines, requeues and matches).  The row has
+ * user, agent, their states and these values as members (but agent_until), with the room as in
+ * answers; for the notice of an event usher_notice_reply() makes such a row.
  *
  * USHER_OK
  * USHER_MISSING

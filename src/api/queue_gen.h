@@ -64,6 +64,7 @@ static const struct usher__member queue_answer[] = {
     MEMBER(struct usher_queue_answer, after, AFTER, AFTER, CHARS),
     MEMBER(struct usher_queue_answer, since_version, SINCE_VERSION, SINCE_VERSION, NUMBER),
     MEMBER(struct usher_queue_answer, visit_token, VISIT_TOKEN, VISIT_TOKEN, TOKEN),
+    MEMBER(struct usher_queue_answer, reason, REASON, REASON, CHARS),
 };
 
 static const struct usher__member queue_row[] = {
@@ -129,6 +130,7 @@ static const struct usher__member queue_row[] = {
     MEMBER(struct usher_queue_row, talk_sum_ms, TALK_SUM, TALK_SUM, NUMBER),
     MEMBER(struct usher_queue_row, up_to_ms, UP_TO, UP_TO, NUMBER),
     MEMBER(struct usher_queue_row, seated_total, SEATED_TOTAL, SEATED_TOTAL, NUMBER),
+    MEMBER(struct usher_queue_row, agents_paused, AGENTS_PAUSED, AGENTS_PAUSED, NUMBER),
 };
 
 static const struct usher__member queue_statistics[] = {
@@ -187,6 +189,7 @@ static const uint8_t queue_answer_at[] = {
     [USHER_FIELD_AFTER] = 14,
     [USHER_FIELD_SINCE_VERSION] = 15,
     [USHER_FIELD_VISIT_TOKEN] = 16,
+    [USHER_FIELD_REASON] = 17,
 };
 
 static void queue_answer_tell(const struct usher_operation *op, const struct usher_result *r,

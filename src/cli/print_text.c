@@ -136,9 +136,9 @@ static const struct {
     { "queue", "stats", ~MISSING,
       ": {WAITING} wait (longest {LONGEST_WAIT/s} s), {OFFERED} offered, {SEATED} seated, "
       "{USERS_AWAY} away; agents: {AGENTS_IDLE} idle, {AGENTS_OFFERED} offered, {AGENTS_BUSY} busy, "
-      "{AGENTS_WRAPUP} wrapup, {AGENTS_PAUSED} paused; today {SEATED_TODAY} seated, "
+      "{AGENTS_WRAPUP} wrapup, {AGENTS_PAUSED} paused[<[ ({AGENTS_PAUSED} {REASON})]>]; today {SEATED_TODAY} seated, "
       "{ABANDONED_TODAY} abandoned, {TIMEOUT_TODAY} timed out"
-      "[SERVICE_LEVEL?, service level {!SERVICE_LEVEL%} %][SCOPE_MODE=open?|; {SCOPE_MODE}]<: {REASON}>" },
+      "[SERVICE_LEVEL?, service level {!SERVICE_LEVEL%} %][SCOPE_MODE=open?|; {SCOPE_MODE}][: {REASON}]" },
     { "queue", "login logout pause ready free", ALWAYS, AGENT "{rooms}" LOGIN },
     { "queue", "room", ALWAYS, AGENT LOGIN ROOMS },
     { "queue", "alive", ALWAYS, "[@AGENT?" AGENT LOGIN "|: {@USER}" PLACE "]" ROOMS },
@@ -160,7 +160,7 @@ static const struct {
       "{ABANDONED} abandoned, {TIMEOUT} timed out>" },
     { "queue", "waits", ~MISSING, "<; [UP_TO?{UP_TO/s} s|more]: {SEATED_TOTAL}>" },
     { "queue", "agents", ~MISSING,
-      ": {#row}<; {AGENT} {AGENT_STATE}, {USED_ROOMS} of {CAPACITY} rooms, served {SERVED}, lanes "
+      ": {#row}<; {AGENT} {AGENT_STATE}[ ({REASON})], {USED_ROOMS} of {CAPACITY} rooms, served {SERVED}, lanes "
       "{LANES}>[; more after {AFTER}]" },
     { "queue", "history", ~MISSING,
       ": {#row}<; {USER} {OUTCOME}, waited {WAITED/s} s[, with {AGENT}[MATCHED? {!TALKED/s} s]]>"
@@ -258,7 +258,20 @@ static uint32_t field_of(const char *name, size_t size)
     return 0;
 }
 
-/* Read @field of the row, else of the answer.  Return whether it exists. */
+/* Return whether rows of the answer can have @field. */
+static bool of_rows(const struct saying *s, uint32_t field)
+{
+    const struct usher__noun *noun = noun_of(s);
+    uint32_t bit = USHER__VERB_BIT(s->reply->verb);
+
+    for (unsigned i = 0; i < noun->n_row_views; i++)
+        if (noun->row_views[i].code == field && (noun->row_views[i].verbs & bit) != 0)
+            return true;
+    return false;
+}
+
+/* Read @field of the row, or of the answer if no row has such a field.  Return whether it exists.
+ */
 static bool told(const struct saying *s, uint32_t field, struct usher_value *ret)
 {
     for (size_t row = s->row;; row = USHER_ANSWER) {
@@ -270,7 +283,7 @@ static bool told(const struct saying *s, uint32_t field, struct usher_value *ret
                 *ret = v[i];
                 return true;
             }
-        if (row == USHER_ANSWER)
+        if (row == USHER_ANSWER || of_rows(s, field))
             return false;
     }
 }

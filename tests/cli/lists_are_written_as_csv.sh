@@ -89,8 +89,8 @@ EOF
 number,state,group,owner,token,until,calls_today,used,resting,capped,age,node
 EOF
     expect 0 "$USHER" --csv -s "$store" queue agents desk now=5000 <<'EOF'
-agent,state,lanes,capacity,used,served,level,since,until,login,logged_in,token
-bob,busy,"de,en",1,1,1,0,1000,,2,1000,2
+agent,state,lanes,capacity,used,served,level,since,until,login,logged_in,token,reason
+bob,busy,"de,en",1,1,1,0,1000,,2,1000,2,
 EOF
     expect 0 "$USHER" --csv -s "$store" room snapshot hall now=5000 <<'EOF'
 kind,name,value,member,state,since,fields,share,version,own

@@ -818,7 +818,7 @@ static const struct {
     { "queue", "list now 2000", " rows [ [ user pia agent  lane default state waiting " },
     { "queue", "room ann now 2000", " rows [ [ room .+2.1 user zoe lane default state seated " },
     { "queue", "agents now 2000",
-      " rows [ [ agent ann lanes * login +2 state busy logged_in 1000 " },
+      " rows [ [ reason  agent ann lanes * login +2 state busy logged_in 1000 " },
     { "queue", "changes now 2000", " verb apply subject zoe " },
     { "room", "open log 10 now 1000", " capacity 0 linger 0 " },
     { "room", "join ann now 1000", "" },

@@ -87,6 +87,10 @@ static void say(const struct usher_operation *c, const struct usher_result *r, c
         if (q->agent_size != 0)
             add(to, size, " %s", q->agent);
         break;
+    case USHER_QUEUE_STATS:
+        if (q->user_size != 0)
+            add(to, size, " %s", q->user);
+        break;
     case USHER_QUEUE_SWEEP:
     case USHER_QUEUE_DRAIN:
         add(to, size, " %" PRIu64, q->count);
@@ -111,6 +115,8 @@ static void say(const struct usher_operation *c, const struct usher_result *r, c
         else if (c->verb == USHER_QUEUE_MATCH || c->verb == USHER_QUEUE_PULL ||
                  c->verb == USHER_QUEUE_SWEEP)
             add(to, size, ">%.*s", (int)row->agent.size, row->agent.data);
+        else if (c->verb == USHER_QUEUE_STATS)
+            add(to, size, "*%" PRId64, row->served);
         else if (alive_agent && row->user.size == 0)
             add(to, size, "-");
     }

@@ -375,6 +375,27 @@ TEST(notices_of_numbers_name_the_actor_of_the_command)
     walk(*state, "number", steps);
 }
 
+TEST(notices_of_pauses_have_the_reason)
+{
+    static const struct step steps[] = {
+        { 0, "set p log=200 ttl=1000", { "set | ttl=1000 log=200" } },
+        { 0, "login p ann", { "login ann gone>idle token=2 | lanes=* capacity=1 level=0" } },
+        { 0,
+          "pause p ann reason=tea actor=op",
+          { "pause ann idle>paused token=2 | reason=tea actor=op" } },
+        { 0, "pause p ann reason=lunch", { "pause ann paused>paused token=2 | reason=lunch" } },
+        { 1000,
+          "login p ann",
+          { "expire ann paused>gone token=2",
+            "login ann gone>paused token=6 | lanes=* capacity=1 level=0 reason=lunch" } },
+        { 1000, "ready p ann", { "ready ann paused>idle token=6" } },
+        { 1000, "pause p ann", { "pause ann idle>paused token=6" } },
+        { 0, NULL, { 0 } },
+    };
+
+    walk(*state, "queue", steps);
+}
+
 TEST(notices_of_queues_name_the_actor_of_the_command)
 {
     static const struct step steps[] = {

@@ -463,6 +463,64 @@ TEST(a_pause_asked_for_during_a_visit_is_shown_and_outlives_silence)
         { "ready ann", "ok busy" });
 }
 
+TEST(reason_of_a_pause_is_kept_until_it_is_over)
+{
+    STORY(*state,
+        { "set ttl=0", "ok" }, { "login ann", "ok idle" }, { "pause ann reason=tea", "ok paused" },
+        { "agents", "ok teaann:paused" }, { "pause ann", "same paused" },
+        { "pause ann reason=tea", "same paused" }, { "agents", "ok teaann:paused" },
+        { "pause ann reason=lunch", "ok paused" }, { "agents", "ok lunchann:paused" },
+        { "login ann session=s", "ok paused" }, { "agents", "ok lunchann:paused" },
+        { "ready ann", "ok idle" }, { "agents", "ok ann:idle" }, { "pause ann", "ok paused" },
+        { "agents", "ok ann:paused" }, { "pause ann reason=tea", "ok paused" },
+        { "free ann", "ok idle" }, { "agents", "ok ann:idle" },
+        /* one that is asked for during a visit */
+        { "apply u", "ok room ann" }, { "pause ann reason=tea", "ok pausing" },
+        { "pause ann", "same pausing" }, { "pause ann reason=lunch", "ok pausing" },
+        { "stats", "ok" }, { "leave u", "ok u ann" }, { "agents", "ok lunchann:paused" },
+        { "logout ann", "ok gone" }, { "login ann", "ok idle" }, { "agents", "ok ann:idle" });
+}
+
+TEST(reason_of_a_pause_outlives_silence)
+{
+    STORY(*state,
+        { "set ttl=1000", "ok" }, { "login ann", "ok idle" }, { "pause ann reason=tea", "ok paused" },
+        { "+1000", 0 },
+        { "agents", "ok" }, { "login ann", "ok paused" }, { "agents", "ok teaann:paused" },
+        { "stats", "ok tea*1" }, { "ready ann", "ok idle" },
+        { "+1000", 0 },
+        { "login ann", "ok idle" }, { "stats", "ok" });
+}
+
+TEST(paused_agents_are_counted_by_reason)
+{
+    struct fixture *f = *state;
+
+    STORY(f,
+        { "set ttl=0 reason=storm", "ok storm" }, { "login a lanes=x", "ok idle" },
+        { "login b", "ok idle" }, { "login c lanes=x,y", "ok idle" }, { "login d", "ok idle" },
+        { "login e lanes=y", "ok idle" },
+        { "stats", "ok storm" }, { "pause b reason=tea", "ok paused" },
+        { "pause c reason=lunch", "ok paused" }, { "pause d", "ok paused" },
+        { "pause a reason=tea", "ok paused" },
+        { "stats", "ok storm tea*2 lunch*1 *1" }, { "stats lane=x", "ok storm tea*2 lunch*1 *1" },
+        { "stats lane=y", "ok storm lunch*1 tea*1 *1" }, { "stats lane=z", "ok storm tea*1 *1" },
+        { "ready a", "ok idle" }, { "stats", "ok storm tea*1 lunch*1 *1" });
+    assert_int_equal(f->r.of.queue.of.stats.paused, 3);
+}
+
+TEST(at_most_a_thousand_agents_are_read_for_reasons)
+{
+    struct fixture *f = *state;
+
+    command(f, "set ttl=0");
+    for (int i = 0; i < 1001; i++)
+        command(f, "login a%d", i);
+    STORY(f, { "pause a999 reason=tea", "ok paused" }, { "stats", "ok tea*1" },
+        { "pause a1000 reason=tea", "ok paused" }, { "stats", "ok tea*1 …" },
+        { "ready a999", "ok idle" }, { "stats", "ok …" });
+}
+
 TEST(an_agent_without_a_pause_is_idle_after_silence)
 {
     STORY(*state,

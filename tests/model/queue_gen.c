@@ -412,8 +412,11 @@ static void arguments(struct queue_gen *g, struct queue_gen_command *q)
     case USHER_QUEUE_FREE:
         a->agent = agent;
         break;
-    case USHER_QUEUE_LOGOUT:
     case USHER_QUEUE_PAUSE:
+        if (rng_chance(r, 50))
+            a->reason = gen_any(r, &g->agents);
+        /* fall through */
+    case USHER_QUEUE_LOGOUT:
     case USHER_QUEUE_READY:
     case USHER_QUEUE_PULL:
         a->agent = agent;

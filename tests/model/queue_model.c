@@ -107,8 +107,10 @@ static const char *takes(enum usher_verb verb, uint64_t *ret_may)
     case USHER_QUEUE_LOGIN:
         *ret_may = USHER_GIVEN_QUEUE_CAPACITY | USHER_GIVEN_QUEUE_LEVEL;
         return "aAse";
-    case USHER_QUEUE_LOGOUT:
     case USHER_QUEUE_PAUSE:
+        *ret_may = USHER_GIVEN_QUEUE_TOKEN;
+        return "aAwm";
+    case USHER_QUEUE_LOGOUT:
     case USHER_QUEUE_READY:
         *ret_may = USHER_GIVEN_QUEUE_TOKEN;
         return "aAw";
@@ -660,12 +662,19 @@ static void login_put(struct packed *to, const agent *a)
 {
     static const struct usher_text name = { "lanes", 5 };
     const struct usher_text lanes = { a->lanes, a->lanes_size };
+    struct usher_text reason = text_out(&a->reason);
 
-    put_array(to, 6);
+    put_array(to, reason.size != 0 ? 8 : 6);
     put_text(to, &name);
     put_text(to, &lanes);
     put_said(to, "capacity", a->capacity);
     put_said(to, "level", a->level);
+    if (reason.size != 0) {
+        static const struct usher_text word = { "reason", 6 };
+
+        put_text(to, &word);
+        put_text(to, &reason);
+    }
 }
 
 /* A change of @u, of an agent (@subject alone), or of the queue itself. */
@@ -696,8 +705,15 @@ static void notify(struct work *w, enum usher_verb verb, unsigned from, unsigned
     if (what != NULL && what->u != NULL) {
         notice.owner = text_out(&what->agent);
         user_put(&data, what, actor);
-    } else if (what != NULL) {
+    } else if (what != NULL && verb == USHER_QUEUE_LOGIN) {
         login_put(&data, what->a);
+    } else if (what != NULL) {
+        struct usher_text reason = text_out(&what->a->reason);
+
+        if (verb != USHER_QUEUE_PAUSE || reason.size == 0)
+            reason.data = NULL;
+        if (actor != NULL || reason.data != NULL)
+            put_given(&data, 0, NULL, 0, &reason, actor);
     } else if (verb == USHER_QUEUE_SET) {
         given_put(&data, w->c);
     } else if (verb == USHER_QUEUE_DROP || subject != NULL) {
@@ -747,8 +763,7 @@ static void agent_changed(struct work *w, enum usher_verb verb, unsigned from, c
     struct told what = { .a = a };
 
     notify(w, verb, from, (unsigned)state_of(a), &a->id, a->matched,
-           a->state == USHER_QUEUE_AGENT_WRAPUP ? a->wrap : 0,
-           verb == USHER_QUEUE_LOGIN ? &what : NULL);
+           a->state == USHER_QUEUE_AGENT_WRAPUP ? a->wrap : 0, &what);
 }
 
 static void list_add(struct model_text **list, size_t *n, const struct model_text *id)
@@ -1075,6 +1090,7 @@ static void absent_add(struct work *w, const agent *a, int64_t wrap)
     q->absent = grown(q->absent, q->n_absent, sizeof *q->absent);
     q->absent[q->n_absent].id = a->id;
     q->absent[q->n_absent].token = a->session_version;
+    q->absent[q->n_absent].reason = a->reason;
     q->absent[q->n_absent++].wrap = wrap;
     for (int i = 0; i < 2; i++) /* up to two that are over go for it */
         if (q->n_absent > 1 && q->absent[0].wrap != 0 && q->absent[0].wrap <= w->moment)
@@ -1784,6 +1800,7 @@ static enum usher_status verb_login(struct work *w, agent *a)
     if (absent != NULL) {
         if (absent->wrap == 0) {
             a->state = USHER_QUEUE_AGENT_PAUSED;
+            a->reason = absent->reason;
         } else if (absent->wrap > w->moment) {
             a->wrap = absent->wrap;
             a->state = USHER_QUEUE_AGENT_WRAPUP;
@@ -1816,13 +1833,18 @@ static enum usher_status verb_logout(struct work *w, agent *a)
 
 static enum usher_status verb_pause(struct work *w, agent *a)
 {
+    const struct usher_text *reason = &w->a->reason;
+    bool other;
     unsigned from;
 
     if (a == NULL)
         return tell_agent(w, USHER_MISSING, NULL);
-    if (a->state == USHER_QUEUE_AGENT_PAUSED || a->asked)
+    other = reason->data != NULL && !is(&a->reason, reason->data, reason->size);
+    if ((a->state == USHER_QUEUE_AGENT_PAUSED || a->asked) && !other)
         return tell_agent(w, USHER_SAME, a);
     from = (unsigned)state_of(a);
+    if (other)
+        a->reason = text_of(reason->data, reason->size);
     if (users_with(w->q, a, USHER_QUEUE_USER_GONE) > 0) {
         a->asked = true;
     } else {
@@ -1841,6 +1863,7 @@ static bool makes_ready(struct work *w, agent *a)
     if (a->state != USHER_QUEUE_AGENT_PAUSED && !a->asked && a->wrap == 0)
         return false;
     a->asked = false;
+    a->reason = text_of(NULL, 0);
     a->wrap = 0;
     if (a->state == USHER_QUEUE_AGENT_PAUSED || a->state == USHER_QUEUE_AGENT_WRAPUP)
         agent_to(a, USHER_QUEUE_AGENT_IDLE, at_of(w));
@@ -2514,7 +2537,7 @@ static enum usher_status verb_agents(struct work *w)
             put_name(r->agent, &r->agent_size, &after);
             return USHER_OK;
         }
-        row = row_add(w, NULL, &next->id, NULL);
+        row = row_add(w, &next->reason, &next->id, NULL);
         row->lanes =
             (struct usher_text){ kept_lanes(next->lanes, next->lanes_size), next->lanes_size };
         row->login = next->login;
@@ -2606,13 +2629,49 @@ static void figures(const struct work *w, const struct usher_text *of,
     s->visits = (int64_t)q->n_visits;
 }
 
+/* Count the paused agents by reason, in the order of their logins, those that name the lane of the
+ * command first. */
+static void paused_by(struct work *w)
+{
+    static const struct usher_text all = { "*", 1 };
+    const struct usher_text *of = &w->a->lane;
+    struct usher_queue_result *r = &w->r->of.queue;
+
+    for (int named = of->data != NULL; named >= 0; named--)
+        for (uint64_t after = 0;;) {
+            const agent *a = NULL;
+            struct usher_queue_result_row *row = NULL;
+
+            for (size_t i = 0; i < w->q->n_agents; i++) {
+                const agent *b = &w->q->agents[i];
+                struct model_text of_lane = text_of(of->data, of->size);
+                bool for_all = same_lanes(b->lanes, b->lanes_size, all.data, all.size);
+
+                if (b->state == USHER_QUEUE_AGENT_PAUSED && b->login > after &&
+                    (of->data == NULL || (serves(b, &of_lane) && for_all == !named)) &&
+                    (a == NULL || b->login < a->login))
+                    a = b;
+            }
+            if (a == NULL)
+                break;
+            after = a->login;
+            for (size_t i = 0; i < r->n_rows; i++)
+                if (is(&a->reason, r->rows[i].user.data, r->rows[i].user.size))
+                    row = (struct usher_queue_result_row *)w->r->block + i;
+            if (row == NULL)
+                row = row_add(w, &a->reason, NULL, NULL);
+            row->served++;
+        }
+}
+
 static enum usher_status verb_stats(struct work *w)
 {
     if (!w->q->exists)
         return USHER_MISSING;
     figures(w, &w->a->lane, &w->r->of.queue.of.stats);
     w->r->of.queue.of.stats.mode = w->q->set.mode;
-    tell_reason(w);
+    put_name(w->r->of.queue.user, &w->r->of.queue.user_size, &w->q->reason);
+    paused_by(w);
     return USHER_OK;
 }
 

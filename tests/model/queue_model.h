@@ -37,6 +37,7 @@ struct queue_model_agent {
     struct model_text session;           /* "": none */
     uint64_t session_version;            /* at which it began: the token of the login */
     bool asked;                          /* for a pause */
+    struct model_text reason;            /* of the pause; size 0: none */
     bool leaving;                        /* its users go one by one */
     enum usher_queue_agent_state going;  /* its state until then */
     int64_t wrap, beat;                  /* deadlines, 0: none */
@@ -63,6 +64,7 @@ struct queue_model_absent {
     struct model_text id;
     int64_t wrap;   /* the end of its wrap-up; 0: it was paused */
     uint64_t token; /* of the login that is over */
+    struct model_text reason;
 };
 
 /* An agent has refused a user, or missed it. */

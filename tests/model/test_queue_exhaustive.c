@@ -173,6 +173,12 @@ static void agent_symbols(struct alphabet *w, unsigned i)
         if (verbs[k] != USHER_QUEUE_ROOM && verbs[k] != USHER_QUEUE_FREE)
             tokens(w, NULL);
     }
+    if (w->profile->rests && i == 0) {
+        struct usher_queue_args *a = &symbol(w, USHER_QUEUE_PAUSE)->c.arg.queue;
+
+        a->agent = text(agents[i]);
+        a->reason = text(lanes[0]);
+    }
     for (unsigned u = 0; u < 2; u++) {
         struct usher_operation *c;
 
@@ -362,13 +368,14 @@ static int clipped(int64_t n)
     return n < -2 ? -2 : n > 2 ? 2 : (int)n;
 }
 
-/* The pause or wrap-up of an agent that is not there: -9 nothing, 0 a pause, else when its wrap-up
- * ends. */
+/* The pause or wrap-up of an agent that is not there: -9 nothing, 0 a pause, 1 one with a reason,
+ * else when its wrap-up ends. */
 static int64_t absence(const struct queue_model_queue *q, const char *id)
 {
     for (size_t i = 0; i < q->n_absent; i++)
         if (strcmp(q->absent[i].id.data, id) == 0)
-            return q->absent[i].wrap == 0 ? 0 : 10 + from(q->absent[i].wrap, q->clock);
+            return q->absent[i].wrap == 0 ? q->absent[i].reason.size != 0
+                                          : 10 + from(q->absent[i].wrap, q->clock);
     return -9;
 }
 
@@ -432,10 +439,11 @@ static void key(unsigned i, const void *model, char to[EXHAUSTIVE_KEY])
         if (a[k] == NULL)
             n += snprintf(to + n, EXHAUSTIVE_KEY - (size_t)n, " - %" PRId64, absence(q, agents[k]));
         else
-            n += snprintf(to + n, EXHAUSTIVE_KEY - (size_t)n,
-                          " %s%d:%d%s wrap %" PRId64 " beat %" PRId64, a[k]->session.data,
-                          (int)a[k]->state, (int)a[k]->capacity, a[k]->asked ? " asked" : "",
-                          from(a[k]->wrap, q->clock), from(a[k]->beat, q->clock));
+            n +=
+                snprintf(to + n, EXHAUSTIVE_KEY - (size_t)n,
+                         " %s%d:%d%s%s wrap %" PRId64 " beat %" PRId64, a[k]->session.data,
+                         (int)a[k]->state, (int)a[k]->capacity, a[k]->asked ? " asked" : "",
+                         a[k]->reason.data, from(a[k]->wrap, q->clock), from(a[k]->beat, q->clock));
     if (a[0] != NULL && a[1] != NULL) {
         n += snprintf(to + n, EXHAUSTIVE_KEY - (size_t)n, " order %d%d%d%d",
                       a[0]->login < a[1]->login, queue_model_before(q, a[0], a[1]),
@@ -541,6 +549,7 @@ static const char *counts_fault(const struct queue_model *m)
              t->away == of_user[USHER_QUEUE_USER_AWAY] &&
              t->offered == of_user[USHER_QUEUE_USER_OFFERED] &&
              t->seated == of_user[USHER_QUEUE_USER_SEATED] && used == t->offered + t->seated;
+    queue_model_reply_done(&stats);
     queue_model_close(copy);
     return right ? NULL : "counts";
 }

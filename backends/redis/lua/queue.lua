@@ -36,7 +36,7 @@ function S.hand(out, answer)
 
     local function int(n) return format('%.0f', n) end
     local words = {'none', 'room', 'offer', 'queue', 'away'}
-    local more = {'user', answer[20], 'agent', answer[21], 'state', string.match(sub(K.AGENT_STATES
+    local more = {S.verb == K.V_STATS and 'reason' or 'user', answer[20], 'agent', answer[21], 'state', string.match(sub(K.AGENT_STATES
         .. 'pausing', answer[9] * 10 + 1, answer[9] * 10 + 10), '^%S+'), 'place', words[answer[10] + 1], 'index',
         int(answer[13]), 'wait', int(answer[14]), 'until', int(answer[15]), 'token', int(answer[16]), 'room',
         answer[2] .. '.' .. int(answer[17]) .. '.' .. int(answer[18]), 'count', int(answer[19]), 'more', int(answer[12]), 'visit_token', '0'}

@@ -89,13 +89,14 @@ function S.make_agents()
         a.order, a.token = S.change.v, S.change.v
         a.A_CAPACITY, a.A_LEVEL, a.A_BEAT = g[K.ARG_CAPACITY] or 1, g[K.ARG_LEVEL] or 0, S.beat()
         a.lanes, a.rooms, a.was_open, a.touched, a.since = S.lanes_of(), {}, false, false, S.at()
-        a.session, a.login = g[K.ARG_SESSION] or '', a.order
+        a.session, a.login, a.reason = g[K.ARG_SESSION] or '', a.order, ''
         for i = 1, a.A_CAPACITY do a.rooms[i] = '' end
         S.agent_event(a, K.AGENT_E_LOGIN, S.at())
         local absent = S.absent_find()
         if absent then
             S.absent_erase(absent)
             if absent.ABSENT_UNTIL == 0 then
+                a.reason = absent.data
                 S.agent_event(a, K.AGENT_E_PAUSE, S.at())
             elseif absent.ABSENT_UNTIL > S.moment then
                 a.A_WRAP = absent.ABSENT_UNTIL
@@ -142,13 +143,17 @@ function S.make_agents()
         local from, ready, asked = S.shown(r), event == K.AGENT_E_READY, r.A_OFFERS % 2 == 1
         local pends = not ready and asked and S.used(r) > 0
         if ready then pends = r.A_OFFERS % 4 ~= 0 or r.A_WRAP ~= 0 end
-        local _, what = S.move(K.AGENT_MOVES, r.state, event, pends and K.AGENT_IF_PENDING or K.AGENT_IF_ANY)
+        local a, reason = S.agent_read(r), S.a[K.ARG_REASON]
+        local other = not ready and reason and reason ~= a.reason
+        local _, what = S.move(K.AGENT_MOVES, r.state, event, other and K.AGENT_IF_REASON or pends and K.AGENT_IF_PENDING
+            or K.AGENT_IF_ANY)
         if what ~= K.OK then return S.say_agent(what, r) end
         S.change_init()
-        local a = S.agent_read(r)
         S.change.agent = a
         S.step()
         a.touched = true
+        if other then a.reason = reason end
+        if ready then a.reason = '' end
         if ready or S.used(a) == 0 then a.A_WRAP = 0 end
         if ready then
             a.A_OFFERS = a.A_OFFERS - a.A_OFFERS % 4

@@ -29,7 +29,7 @@ function S.agent_read(r)
     end
     if n ~= S.used(r) then S.damaged() end
     local at = 2 + d[1] + r.A_CAPACITY
-    r.since, r.session, r.login = d[at] or 0, d[at + 1] or '', d[at + 2] or r.order -- older formats have no since
+    r.since, r.session, r.login, r.reason = d[at] or 0, d[at + 1] or '', d[at + 2] or r.order, d[at + 3] or ''
     r.dirty, r.touched, r.served, r.leaving, r.was_open = false, false, false, false, S.is_open(r)
     return r
 end
@@ -157,7 +157,8 @@ function S.agent_save(a, fresh)
     for i = 1, #a.lanes do d[#d + 1] = a.lanes[i] end
     for i = 1, a.A_CAPACITY do d[#d + 1] = a.rooms[i] end
     d[#d + 1] = a.since
-    if a.session ~= '' then d[#d + 1], d[#d + 2] = a.session, a.login end
+    if a.session .. a.reason ~= '' then d[#d + 1], d[#d + 2] = a.session, a.login end
+    if a.reason ~= '' then d[#d + 1] = a.reason end
     a.data = mpack(d)
     S.agent_settle(a)
     S.save(a)
@@ -256,11 +257,12 @@ function S.subject(verb, from, r, outcome, was)
     if not S.is_told() then return end
     if user then
         data = S.user_data(r, to, outcome, was and was[3] or r.U_NO, S.actor_of(verb))
-    elseif verb == K.V_LOGIN then
-        data = mpack({'lanes', table.concat(r.lanes, ','), 'capacity', format('%.0f', r.A_CAPACITY), 'level',
-            format('%.0f', r.A_LEVEL)})
-    elseif S.actor_of(verb) then
-        data = mpack({'actor', S.actor_of(verb)})
+    else
+        local t = verb == K.V_LOGIN and {'lanes', table.concat(r.lanes, ','), 'capacity', format('%.0f', r.A_CAPACITY),
+            'level', format('%.0f', r.A_LEVEL)} or {}
+        if (verb == K.V_LOGIN or verb == K.V_PAUSE) and r.reason ~= '' then t[#t + 1], t[#t + 2] = 'reason', r.reason end
+        if S.actor_of(verb) then t[#t + 1], t[#t + 2] = 'actor', S.actor_of(verb) end
+        data = t[1] and mpack(t)
     end
     local subject = S.notice(S.change.v, verb, from, to, r, data)
     subject[6] = ends

@@ -55,7 +55,7 @@ function S.make_reads()
             local r = S.agent_read(S.find(K.KIND_AGENT, sub(m, 3)))
             from, n, S.agent = '(' .. m, n + 1, r.id
             S.rows = S.rows or {}
-            S.rows[n] = {'', r.id, '', table.concat(r.lanes, ','), r.order, 0, S.shown(r), 0, r.since, 0, r.A_STATE_SINCE,
+            S.rows[n] = {r.reason, r.id, '', table.concat(r.lanes, ','), r.order, 0, S.shown(r), 0, r.since, 0, r.A_STATE_SINCE,
                 r.state == K.AGENT_WRAPUP and r.A_WRAP or 0,
                 0, 0, r.A_CAPACITY, S.used(r), r.A_SERVED, r.A_LEVEL, 0, r.login, ''}
         end
@@ -79,7 +79,39 @@ function S.make_reads()
         end
     end
 
-    -- Count the agents that serve @lane by state, at most K.STEP_MAX of them.
+    -- Count the agent @a, which is paused, in the row of its reason.
+    function S.paused_add(a)
+        S.agent_read(a)
+        S.rows = S.rows or {}
+        for _, row in ipairs(S.rows) do
+            if row[1] == a.reason then
+                row[17] = row[17] + 1
+                return
+            end
+        end
+        local row = K.NOTICE_ROW
+        row[1], row[17] = a.reason, 1
+        S.rows[#S.rows + 1] = row
+    end
+
+    -- Count the paused agents of the queue by reason; at most K.STEP_MAX agents are read for it.
+    function S.paused_count()
+        local left, order, passed = S.cnt(K.AGENT_PAUSED), 0, 0
+        while left > 0 do
+            local a = S.walk(K.KIND_AGENT, '2', nil, 0, order) or S.damaged()
+            if passed == K.STEP_MAX then
+                S.more = 1
+                return
+            end
+            if a.state == K.AGENT_PAUSED then
+                S.paused_add(a)
+                left = left - 1
+            end
+            order, passed = a.order, passed + 1
+        end
+    end
+
+    -- Count the agents that serve @lane by state, and paused ones by reason, at most K.STEP_MAX of them.
     function S.servers_count(lane, x)
         local counted = 0
         for _, of in ipairs({lane, '*'}) do
@@ -89,8 +121,9 @@ function S.make_reads()
                     S.more = 1
                     return
                 end
-                local state = (S.find(K.KIND_AGENT, r.group) or S.damaged()).state
-                x[5 + state], counted = x[5 + state] + 1, counted + 1
+                local a = S.find(K.KIND_AGENT, r.group) or S.damaged()
+                x[5 + a.state], counted = x[5 + a.state] + 1, counted + 1
+                if a.state == K.AGENT_PAUSED then S.paused_add(a) end
                 r = S.server(of, r.order)
             end
         end
@@ -186,6 +219,7 @@ function S.make_reads()
             S.servers_count(lane, x)
         else
             for i = 1, 5 do x[5 + i] = S.cnt(i) end
+            S.paused_count()
         end
         for i = 6, 10 do x[5] = x[5] + x[i] end
         x[11], x[12], passed = S.longest_waits(lane, 0)
@@ -193,7 +227,8 @@ function S.make_reads()
         S.today(f, x)
         S.life(life, x)
         x[21], x[22] = S.cnt(K.COUNT_VISITS), S.set[K.SET_SCOPE_MODE + 1]
-        S.reason(K.KIND_REFUSAL, K.R_REASON, nil, false, 1)
+        local reason = S.find(K.KIND_REFUSAL, '?mode')
+        S.user = reason and reason.data or ''
     end
 
     -- Return an iterator over the lane of the command, or all.

@@ -170,8 +170,7 @@ struct usher_queue_args {
     int64_t strict; /* 1: commands about an agent, a user or a room need the token */
     /* closed: no new users, those that wait are served; stopped: none is served, either */
     int64_t mode;
-    /* the reason of the mode, for people; another mode without one has none */
-    struct usher_text reason;
+    struct usher_text reason; /* for people: the reason of the mode, or of the pause */
     struct usher_text actor; /* the person or program that gives the command, for its notices */
 };
 /* end */

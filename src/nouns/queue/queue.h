@@ -7,7 +7,8 @@
  *   AGENT   id; order = version of login (slot 2 finds it by that), token = version of the last
  *           match; until_ms = the nearer of beat and wrap; data = array: the number of lanes, the
  *           lanes, the user of each room ("": empty), the time of the login; if it has a session:
- *           its name, and the version at which it began: the token of the login
+ *           its name, and the version at which it began: the token of the login; if its pause has
+ *           a reason: the same two, and the reason
  *   LINK    id "LOGIN.I": one for each lane of an agent, group = the lane ("*" all), owner =
  *           the agent, token = version of the agent's last change; in slot 0 while the agent is
  *           open, rank = RANKS * the strategy + a rank by it, order = 16 * a version + I.  After
@@ -20,7 +21,7 @@
  *           data = the key of its refusals, "" while it has none
  *   ABSENT  id of an agent that missed its heartbeat while it was paused, or that left during its
  *           wrap-up: the next login is paused (ABSENT_UNTIL is 0) or in wrap-up until then;
- *           token = that of the login that is over
+ *           token = that of the login that is over; data = the reason of the pause
  *   LANE    id; users by state; data = array of statistics; slot 0, rank = the day of them, or
  *           2^52 while users are in it, order = version at which it was created: see
  *           usher__queue_lane_over()
@@ -110,7 +111,7 @@ enum { LANE_NOW, LANE_EARLIER };
 
 #define LANES_MAX USHER_NUMBER_GROUPS_MAX
 #define NAME_PACKED (USHER_NAME_MAX + 3)
-#define AGENT_DATA (48 + (LANES_MAX + USHER_QUEUE_CAPACITY_MAX + 1) * NAME_PACKED)
+#define AGENT_DATA (48 + (LANES_MAX + USHER_QUEUE_CAPACITY_MAX + 2) * NAME_PACKED)
 #define RANKS (UINT64_C(1) << 40) /* of a strategy */
 #define ABSENT_MAX 10000          /* pauses of absent agents */
 #define PASS_MAX USHER__STEP_MAX  /* skipped records: agents for one match, users in a command */
@@ -127,7 +128,8 @@ struct agent {
     struct usher_text lanes[LANES_MAX], rooms[USHER_QUEUE_CAPACITY_MAX];
     int64_t since; /* login */
     struct usher_text session;
-    uint64_t token; /* of the login */
+    uint64_t token;           /* of the login */
+    struct usher_text reason; /* of its pause */
     bool dirty;
     bool was_open;
     bool touched; /* its links get a new order */

@@ -181,6 +181,7 @@ enum usher_status usher__queue_login(struct run *run)
     if (paused == USHER_OK) {
         absent_erase(&qc, &absent);
         if (absent.n[ABSENT_UNTIL] == 0) {
+            a->reason = absent.data;
             usher__queue_agent_event(w, &qc, USHER__AGENT_PAUSE, usher__work_at(w));
         } else if (absent.n[ABSENT_UNTIL] > w->moment) {
             a->r.n[A_WRAP] = absent.n[ABSENT_UNTIL];
@@ -257,20 +258,30 @@ static enum usher_status pause_or_ready(struct run *run, const struct usher_reco
     unsigned from = shown(r);
     bool ready = event == USHER__AGENT_READY;
     bool pends = ready ? r->n[A_OFFERS] % 4 != 0 || r->n[A_WRAP] != 0 : used(r) > 0 && asked(r);
-    struct usher__move move =
-        usher__queue_agent_move(w, r, event, pends ? USHER__AGENT_IF_PENDING : USHER__ANY);
+    const struct usher_text *reason = &args(w)->reason;
+    bool other; /* another reason than it has */
+    struct usher__move move;
     enum usher_status status;
 
-    if (move.status != USHER_OK) {
-        usher__queue_answer_agent(w, (enum usher_status)move.status, r);
-        return USHER_OK;
-    }
     usher__queue_change_init(&qc);
     status = usher__queue_agent_hold_this(w, &qc, r);
     if (status != USHER_OK)
         return status;
+    other = !ready && reason->data != NULL && !usher__text_equal(reason, &a->reason);
+    move = usher__queue_agent_move(w, r, event,
+                                   other   ? USHER__AGENT_IF_REASON
+                                   : pends ? USHER__AGENT_IF_PENDING
+                                           : USHER__ANY);
+    if (move.status != USHER_OK) {
+        usher__queue_answer_agent(w, (enum usher_status)move.status, r);
+        return USHER_OK;
+    }
     usher__queue_change_step(w, &qc);
     a->touched = true;
+    if (other)
+        a->reason = *reason;
+    if (ready)
+        a->reason.size = 0;
     if (ready || used(r) == 0)
         a->r.n[A_WRAP] = 0;
     if (ready)

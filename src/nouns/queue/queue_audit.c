@@ -46,6 +46,9 @@ static const char *agent_fault(const struct usher_scope *scope, const struct ush
         return "has an invalid session";
     for (int64_t i = 0; i < r->n[A_CAPACITY]; i++)
         n += a.rooms[i].size != 0;
+    if (a.reason.size > USHER_NAME_MAX ||
+        (a.reason.size != 0 && r->state != USHER_QUEUE_AGENT_PAUSED && !asked(r)))
+        return "has a reason without a pause";
     if (n != used(r))
         return "has counts that do not match its rooms";
     usher__queue_agent_settle(&a.r);
@@ -130,8 +133,11 @@ const char *usher__queue_record_fault(const struct usher_scope *scope, const str
         return user_fault(r);
     case KIND_LANE:
         return lane_fault(r);
-    case KIND_VISIT:
     case KIND_ABSENT:
+        if (r->data.size > USHER_NAME_MAX || (r->data.size != 0 && r->n[ABSENT_UNTIL] != 0))
+            return "has a reason without a pause";
+        /* fall through */
+    case KIND_VISIT:
     case USHER_KIND_REQUEST:
         return r->slots != 1 ? "is in lists that do not match its state" : NULL;
     case KIND_REFUSAL:

@@ -38,11 +38,13 @@ bool usher__queue_agent_read(struct agent *a)
     a->session.data = NULL;
     a->session.size = 0;
     a->token = a->r.order;
+    a->reason = a->session;
     a->was_open = is_open(&a->r);
     return usher__queue_texts(&u, a->lanes, a->n_lanes) &&
-           usher__queue_texts(&u, a->rooms, (size_t)capacity) && (n == 0 || n == 1 || n == 3) &&
+           usher__queue_texts(&u, a->rooms, (size_t)capacity) && (n <= 1 || n == 3 || n == 4) &&
            (n == 0 || usher_unpack_int(&u, &a->since)) &&
-           (n < 3 || (usher_unpack_text(&u, &a->session) && usher_unpack_uint(&u, &a->token)));
+           (n < 3 || (usher_unpack_text(&u, &a->session) && usher_unpack_uint(&u, &a->token))) &&
+           (n < 4 || usher_unpack_text(&u, &a->reason));
 }
 
 enum usher_status usher__queue_agent_by_login(work *w, uint64_t login, struct usher_record *r)
@@ -269,19 +271,21 @@ enum usher_status usher__queue_agent_save(work *w, struct queue_change *qc, bool
 {
     struct agent *a = &qc->agent;
     struct usher__packer p = { qc->agent_data, sizeof qc->agent_data, 0 };
+    bool reason = a->reason.size != 0, session = reason || a->session.size != 0;
 
-    usher__pack_array(&p,
-                      2 + a->n_lanes + (size_t)a->r.n[A_CAPACITY] + (a->session.size != 0 ? 2 : 0));
+    usher__pack_array(&p, 2 + a->n_lanes + (size_t)a->r.n[A_CAPACITY] + (session ? 2 : 0) + reason);
     usher__pack_uint(&p, a->n_lanes);
     for (size_t i = 0; i < a->n_lanes; i++)
         usher__pack_text(&p, a->lanes[i].data, a->lanes[i].size);
     for (int64_t i = 0; i < a->r.n[A_CAPACITY]; i++)
         usher__pack_text(&p, a->rooms[i].data, a->rooms[i].size);
     usher__pack_int(&p, a->since);
-    if (a->session.size != 0) {
+    if (session) {
         usher__pack_text(&p, a->session.data, a->session.size);
         usher__pack_uint(&p, a->token);
     }
+    if (reason)
+        usher__pack_text(&p, a->reason.data, a->reason.size);
     a->r.data.data = (const char *)qc->agent_data;
     a->r.data.size = p.n;
     usher__queue_agent_settle(&a->r);
@@ -442,7 +446,8 @@ static enum usher_status add_user_data(work *w, struct queue_change *qc)
     return usher__change_data(w, &qc->c, fields, k);
 }
 
-/* Add data to the notice of a login: lanes, capacity and level of the agent. */
+/* Add data to the notice of a login: lanes, capacity and level of the agent, and the reason of its
+ * pause. */
 static enum usher_status add_login_data(work *w, struct queue_change *qc)
 {
     const struct agent *a = &qc->agent;
@@ -450,7 +455,8 @@ static enum usher_status add_login_data(work *w, struct queue_change *qc)
     struct usher_text lanes = { names, 0 };
     const struct usher__notice_field fields[] = { { "lanes", 0, &lanes },
                                                   { "capacity", a->r.n[A_CAPACITY], NULL },
-                                                  { "level", a->r.n[A_LEVEL], NULL } };
+                                                  { "level", a->r.n[A_LEVEL], NULL },
+                                                  { "reason", 0, &a->reason } };
 
     for (size_t i = 0; i < a->n_lanes; i++) {
         if (i > 0)
@@ -458,21 +464,31 @@ static enum usher_status add_login_data(work *w, struct queue_change *qc)
         memcpy(names + lanes.size, a->lanes[i].data, a->lanes[i].size);
         lanes.size += a->lanes[i].size;
     }
-    return usher__change_data(w, &qc->c, fields, 3);
+    return usher__change_data(w, &qc->c, fields, a->reason.size != 0 ? 4 : 3);
+}
+
+/* Add data to the notice of an agent: the reason of a pause that has begun, or another one, and the
+ * actor. */
+static enum usher_status add_agent_data(work *w, struct queue_change *qc)
+{
+    struct usher__notice_field fields[2];
+    size_t n = 0;
+
+    if (qc->subject.verb == USHER_QUEUE_PAUSE && qc->agent.reason.size != 0)
+        fields[n++] = (struct usher__notice_field){ "reason", 0, &qc->agent.reason };
+    n += add_actor(w, qc->subject.verb, &fields[n]);
+    return n != 0 ? usher__change_data(w, &qc->c, fields, n) : USHER_OK;
 }
 
 static enum usher_status add_data(work *w, struct queue_change *qc)
 {
-    struct usher__notice_field actor;
-
     if (!qc->heard)
         return USHER_OK;
     if (qc->subject.r.kind == KIND_USER)
         return add_user_data(w, qc);
     if (qc->subject.verb == USHER_QUEUE_LOGIN)
         return add_login_data(w, qc);
-    return add_actor(w, qc->subject.verb, &actor) != 0 ? usher__change_data(w, &qc->c, &actor, 1)
-                                                       : USHER_OK;
+    return add_agent_data(w, qc);
 }
 
 void usher__queue_change_step(work *w, struct queue_change *qc)

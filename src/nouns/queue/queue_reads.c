@@ -111,6 +111,7 @@ enum usher_status usher__queue_agents(work *w)
             n += a.lanes[i].size;
         }
         memset(&row, 0, sizeof row);
+        row.user = a.reason;
         row.agent = a.r.id;
         row.lanes.data = lanes;
         row.lanes.size = n;
@@ -173,7 +174,54 @@ static enum usher_status longest_waits(work *w, const struct usher_text *lane,
     }
 }
 
-/* Count the agents that serve @lane by state, at most PASS_MAX of them. */
+/* Count the agent @a, which is paused, in the row of its reason. */
+static enum usher_status paused_add(work *w, const struct usher_record *r)
+{
+    struct usher_queue_result *q = reply_of(w);
+    struct usher_queue_result_row row = { .served = 1 };
+    struct agent a;
+
+    a.r = *r;
+    if (!usher__queue_agent_read(&a))
+        return damaged(w);
+    row.user = a.reason;
+    for (size_t i = 0; i < q->n_rows; i++)
+        if (usher__text_equal(&q->rows[i].user, &a.reason)) {
+            ((struct usher_queue_result_row *)(uintptr_t)q->rows)[i].served++;
+            return USHER_OK;
+        }
+    return usher_result_add_row(w->reply, USHER_QUEUE, &row);
+}
+
+/* Count the paused agents of the queue by reason; read at most PASS_MAX agents for it. */
+static enum usher_status paused_count(work *w)
+{
+    int64_t left = w->scope.counts[USHER_QUEUE_AGENT_PAUSED];
+    uint64_t order = 0;
+
+    for (int passed = 0; left > 0; passed++) {
+        struct usher_record a;
+        enum usher_status status =
+            w->ops->walk(w->txn, &w->scope, KIND_AGENT, 2, NULL, 0, order, false, &a);
+
+        if (status == USHER_MISSING)
+            return damaged(w);
+        if (status == USHER_OK && passed == PASS_MAX) {
+            reply_of(w)->more = true;
+            return USHER_OK;
+        }
+        if (status == USHER_OK && a.state == USHER_QUEUE_AGENT_PAUSED) {
+            status = paused_add(w, &a);
+            left--;
+        }
+        if (status != USHER_OK)
+            return status;
+        order = a.order;
+    }
+    return USHER_OK;
+}
+
+/* Count the agents that serve @lane by state, and paused ones by reason, at most PASS_MAX. */
 static enum usher_status servers_count(work *w, const struct usher_text *lane, int64_t *counts)
 {
     const struct usher_text *of[2] = { lane, &all_lanes };
@@ -200,6 +248,10 @@ static enum usher_status servers_count(work *w, const struct usher_text *lane, i
                 return damaged(w);
             counts[a.state]++;
             order = server.order;
+            if (a.state == USHER_QUEUE_AGENT_PAUSED)
+                status = paused_add(w, &a);
+            if (status != USHER_OK)
+                return status;
         }
     }
     return USHER_OK;
@@ -345,12 +397,15 @@ enum usher_status usher__queue_stats(work *w)
     life(of_life, s);
     s->visits = counts[COUNT_VISITS];
     s->mode = w->scope.settings[SET_SCOPE_MODE];
+    w->reply->status = USHER_OK; /* before rows: a failure replaces it */
     if (g->lane.data != NULL && counts[COUNT_FOR_ALL] < usher__queue_agents_now(&w->scope)) {
         status = servers_count(w, &g->lane, of_lane);
-        if (status != USHER_OK)
-            return status;
         counts = of_lane;
+    } else {
+        status = paused_count(w);
     }
+    if (status != USHER_OK)
+        return status;
     s->idle = counts[USHER_QUEUE_AGENT_IDLE];
     s->ringing = counts[USHER_QUEUE_AGENT_OFFERED];
     s->busy = counts[USHER_QUEUE_AGENT_BUSY];
@@ -358,11 +413,10 @@ enum usher_status usher__queue_stats(work *w)
     s->paused = counts[USHER_QUEUE_AGENT_PAUSED];
     s->agents = s->idle + s->ringing + s->busy + s->wrapup + s->paused;
     today(f, s);
-    w->reply->status = USHER_OK;
     id = (struct usher_text){ NULL, 0 };
     status = usher__reason_load(w, KIND_REFUSAL, R_REASON, &id, false, &reason);
     if (status == USHER_OK)
-        status = usher__queue_tell_reason(w, &reason);
+        usher__queue_answer_names(w, &reason.r.data, NULL);
     if (status == USHER_OK)
         status = longest_waits(w, g->lane.data != NULL ? &g->lane : NULL, s, &passed);
     reply_of(w)->more |= passed > PASS_MAX;

@@ -25,6 +25,7 @@
 #include <unistd.h>
 
 #include "parse/parse.h"
+#include "serve/scope_metrics.h"
 
 #define CONNECTIONS_MAX 16
 #define CONNECTION_BYTES                                                    \
@@ -39,7 +40,7 @@ struct connection {
     int fd;
     int64_t until_ms; /* INT64_MAX: it was shut down */
     struct MHD_Connection *handle;
-    struct scrape *scrape; /* of the request; NULL: none */
+    struct page *page; /* of the request; NULL: none */
     bool suspended;
 };
 
@@ -131,11 +132,11 @@ static enum MHD_Result page(struct server *s, struct MHD_Connection *connection,
     enum MHD_Result result;
 
     usher__figures_metrics(s->cli->engine, &s->figures, &text);
-    usher__scrape_print(c->scrape, &text);
+    usher__page_print(c->page, &text);
     result = answer(connection, MHD_HTTP_OK, text.data, usher__out_size(&text));
     usher__out_done(&text);
-    usher__scrape_free(c->scrape);
-    c->scrape = NULL;
+    usher__page_free(c->page);
+    c->page = NULL;
     return result;
 }
 
@@ -144,32 +145,34 @@ static enum MHD_Result metrics(struct server *s, struct MHD_Connection *connecti
     const union MHD_ConnectionInfo *info =
         MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
     struct connection *c = info != NULL ? info->socket_context : NULL;
+    struct page *g;
     struct request r;
 
     if (c == NULL)
         return MHD_NO;
-    if (c->scrape != NULL)
+    if (c->page != NULL)
         return page(s, connection, c);
     r.fault[0] = '\0';
-    r.scrape = usher__scrape_new(s, c);
+    g = usher__page_new(s, c);
+    r.scrape = usher__page_scrape(g);
     (void)MHD_get_connection_values_n(connection, MHD_GET_ARGUMENT_KIND, argument, &r);
     if (r.fault[0] != '\0') {
-        usher__scrape_free(r.scrape);
+        usher__page_free(g);
         return answer(connection, MHD_HTTP_BAD_REQUEST, r.fault, strlen(r.fault));
     }
     c->handle = connection;
-    c->scrape = r.scrape;
-    usher__scrape_begin(c->scrape);
-    if (usher__scrape_done(c->scrape))
+    c->page = g;
+    usher__scrape_begin(r.scrape);
+    if (usher__scrape_done(r.scrape))
         return page(s, connection, c);
     MHD_suspend_connection(connection);
     c->suspended = true;
     return MHD_YES;
 }
 
-void usher__serve_scraped(struct scrape *p)
+void usher__serve_http_resume(void *owner)
 {
-    struct connection *c = usher__scrape_owner(p);
+    struct connection *c = owner;
 
     c->suspended = false;
     MHD_resume_connection(c->handle);
@@ -214,8 +217,8 @@ static void connection(void *payload, struct MHD_Connection *connection, void **
     if (code == MHD_CONNECTION_NOTIFY_CLOSED) {
         if (c == NULL)
             return;
-        usher__scrape_free(c->scrape);
-        c->scrape = NULL;
+        usher__page_free(c->page);
+        c->page = NULL;
         c->open = false;
         return;
     }
@@ -344,9 +347,9 @@ void usher__serve_http_run(struct server *s)
 
 #else
 
-void usher__serve_scraped(struct scrape *p)
+void usher__serve_http_resume(void *owner)
 {
-    (void)p;
+    (void)owner;
 }
 
 const char *usher__serve_http_open(struct server *s, const char *where)

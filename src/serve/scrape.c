@@ -1,17 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The metrics of scopes.  A scrape has three stages: its scopes are listed, in pages, on the thread
- * of lists; their statistics are posted, at most POSTED at a time; each reply is printed when it
- * comes, into the text of its family, because a page has the metrics of a family together.
+ * A scrape has three stages: its scopes are listed, in pages, on the thread of lists; commands on
+ * them are posted, at most POSTED at a time; each reply goes to the user when it comes.
  *
  * The scrape belongs to the thread of lists while it lists, then to the loop.  After SCRAPE_MS
- * nothing more is posted: the scopes that are left count as failed, and the page reports it.
+ * nothing more is posted, and the user learns how much is left.
  */
 #include "config.h"
 
 #include "serve/scrape.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,58 +20,17 @@
 #define SCRAPE_MS 8000 /* below the 10 s that Prometheus waits */
 #ifdef USHER_HOSTILE
 #define PAGE 2
-#define POSTED 3
+#define POSTED ((size_t)SCRAPE_COMMANDS + 1)
 #else
 #define PAGE 1000
 #define POSTED ((size_t)1024) /* commands of one scrape that have no reply yet */
 #endif
 
-enum scale { AS_IS, SECONDS, TIME, RATIO, WORD };
-
-enum family_code {
-#define FAMILY(code, name, type, help) FAMILY_##code,
-#include "serve/scope_metrics.def"
-    FAMILIES
-};
-
-static const struct family {
-    const char *name, *type, *help;
-} families[FAMILIES] = {
-#define FAMILY(code, name, type, help) { name, type, help },
-#include "serve/scope_metrics.def"
-};
-
-static const struct metric {
-    enum usher_noun noun;
-    uint32_t field;
-    enum family_code family;
-    enum scale scale;
-    const char *label, *value; /* NULL: none; of a WORD the value is that of the field */
-} metrics[] = {
-#define METRIC(noun, field, family, scale, label, value) \
-    { USHER_##noun, USHER_FIELD_##field, FAMILY_##family, scale, label, value },
-#include "serve/scope_metrics.def"
-};
-
-static const struct {
-    enum usher_noun noun;
-    const char *label;
-} labels[] = {
-#define LABEL(noun, label) { USHER_##noun, label },
-#include "serve/scope_metrics.def"
-};
-
-struct target {
-    struct scrape *of;
-    enum usher_noun noun;
-    size_t size;
-    char name[];
-};
-
 struct scrape {
     struct work work; /* the list */
     struct server *server;
     struct scrape *next; /* of the server's */
+    const struct scrape_user *user;
     void *owner;
     unsigned nouns; /* that are listed, a bit each; 0: all */
     bool lists, listing, freed;
@@ -81,15 +38,14 @@ struct scrape {
     int64_t end_ms;
     struct target **targets;
     size_t n, room, max;
-    uint64_t omitted;
-    size_t posted, waiting, missing, failed;
-    struct out exists, texts[FAMILIES];
+    size_t counts[SCRAPE_NOUNS];
+    uint64_t omitted[SCRAPE_NOUNS];
+    size_t posted, waiting, unposted; /* posted: targets; the others: commands, targets */
 };
 
 /* ---- scopes ------------------------------------------------------------------------------- */
 
-/* Split @word.  Return NULL if it is not NOUN/NAME with a known noun. */
-static const struct usher__noun *noun_of(const char *word, size_t size, const char **ret_name)
+const struct usher__noun *usher__scrape_split(const char *word, size_t size, const char **ret_name)
 {
     const char *slash = memchr(word, '/', size);
     const struct usher__noun *noun;
@@ -103,10 +59,11 @@ static const struct usher__noun *noun_of(const char *word, size_t size, const ch
     return NULL;
 }
 
-static void add(struct scrape *p, enum usher_noun noun, const char *name, size_t size)
+static struct target *add(struct scrape *p, enum usher_noun noun, const char *name, size_t size)
 {
     struct target *t = usher__cli_resize(NULL, sizeof *t + size + 1);
 
+    memset(t, 0, sizeof *t);
     t->of = p;
     t->noun = noun;
     t->size = size;
@@ -118,20 +75,29 @@ static void add(struct scrape *p, enum usher_noun noun, const char *name, size_t
         /* NOLINTNEXTLINE(bugprone-sizeof-expression) */
         p->targets = usher__cli_resize((void *)p->targets, p->room * sizeof *p->targets);
     }
+    p->counts[noun]++;
     p->targets[p->n++] = t;
+    return t;
+}
+
+int usher__scrape_compare(unsigned noun, const char *name, size_t size, unsigned other_noun,
+                          const char *other, size_t other_size)
+{
+    int order;
+
+    if (noun != other_noun)
+        return noun < other_noun ? -1 : 1;
+    order = memcmp(name, other, size < other_size ? size : other_size);
+    return order != 0 ? order : (size > other_size) - (size < other_size);
 }
 
 static int compare(const void *a, const void *b)
 {
     const struct target *one = *(const struct target *const *)a;
     const struct target *other = *(const struct target *const *)b;
-    size_t size = one->size < other->size ? one->size : other->size;
-    int order;
 
-    if (one->noun != other->noun)
-        return one->noun < other->noun ? -1 : 1;
-    order = memcmp(one->name, other->name, size);
-    return order != 0 ? order : (one->size > other->size) - (one->size < other->size);
+    return usher__scrape_compare(one->noun, one->name, one->size, other->noun, other->name,
+                                 other->size);
 }
 
 /* A scope that is named twice, or that comes in two pages of the list, is in the page once. */
@@ -150,12 +116,13 @@ static void sort(struct scrape *p)
     p->n = n;
 }
 
-struct scrape *usher__scrape_new(struct server *s, void *owner)
+struct scrape *usher__scrape_new(struct server *s, const struct scrape_user *user, void *owner)
 {
     struct scrape *p = usher__cli_resize(NULL, sizeof *p);
 
     memset(p, 0, sizeof *p);
     p->server = s;
+    p->user = user;
     p->owner = owner;
     p->max = s->limits.metrics;
     p->lists = p->max > 0;
@@ -164,15 +131,10 @@ struct scrape *usher__scrape_new(struct server *s, void *owner)
     return p;
 }
 
-void *usher__scrape_owner(const struct scrape *p)
-{
-    return p->owner;
-}
-
 const char *usher__scrape_add(struct scrape *p, const char *word, size_t size)
 {
     const char *name = NULL;
-    const struct usher__noun *noun = noun_of(word, size, &name);
+    const struct usher__noun *noun = usher__scrape_split(word, size, &name);
 
     if (noun == NULL)
         return "is not a scope: write NOUN/NAME, as in number/sales";
@@ -181,7 +143,7 @@ const char *usher__scrape_add(struct scrape *p, const char *word, size_t size)
     if (p->n == SERVE_SCOPES_MAX)
         return "is one scope too many (limit 1000)";
     p->lists = p->nouns != 0;
-    add(p, (enum usher_noun)noun->noun, name, strlen(name));
+    (void)add(p, (enum usher_noun)noun->noun, name, strlen(name));
     return NULL;
 }
 
@@ -191,9 +153,14 @@ const char *usher__scrape_list(struct scrape *p, const char *word)
 
     if (noun == NULL || noun->hidden)
         return "is not a noun";
-    p->nouns |= 1u << noun->noun;
-    p->lists = true;
+    usher__scrape_list_nouns(p, 1u << noun->noun);
     return NULL;
+}
+
+void usher__scrape_list_nouns(struct scrape *p, unsigned nouns)
+{
+    p->nouns |= nouns;
+    p->lists = true;
 }
 
 /* ---- the list ----------------------------------------------------------------------------- */
@@ -202,14 +169,18 @@ static void add_row(struct scrape *p, const struct usher_reply *reply, size_t i)
 {
     size_t size = 0;
     const char *word = usher_reply_text(reply, i, USHER_FIELD_SCOPE, &size), *name;
-    const struct usher__noun *noun = word != NULL ? noun_of(word, size, &name) : NULL;
+    const struct usher__noun *noun = word != NULL ? usher__scrape_split(word, size, &name) : NULL;
+    struct target *t;
 
     if (noun == NULL)
         return;
-    if (p->n < p->max)
-        add(p, (enum usher_noun)noun->noun, name, size - (size_t)(name - word));
-    else
-        p->omitted++;
+    if ((p->user->each ? p->counts[noun->noun] : p->n) >= p->max) {
+        p->omitted[noun->noun]++;
+        return;
+    }
+    t = add(p, (enum usher_noun)noun->noun, name, size - (size_t)(name - word));
+    t->epoch = (uint64_t)usher_reply_int(reply, i, USHER_FIELD_EPOCH);
+    t->version = (uint64_t)usher_reply_int(reply, i, USHER_FIELD_VERSION);
 }
 
 /* List the scopes of @noun, or with 0 all. */
@@ -264,10 +235,9 @@ static void run(struct work *w)
 
 /* ---- reading ------------------------------------------------------------------------------ */
 
-/* Return the verb of @noun with statistics. */
-static uint32_t verb_of(enum usher_noun noun)
+uint32_t usher__scrape_verb(unsigned noun)
 {
-    const struct usher__noun *of = usher__noun((unsigned)noun);
+    const struct usher__noun *of = usher__noun(noun);
 
     for (unsigned i = 0; i < of->n_verbs; i++)
         if ((of->verbs[i].flags & USHER__FIGURES) != 0)
@@ -275,30 +245,51 @@ static uint32_t verb_of(enum usher_noun noun)
     return 0;
 }
 
+int64_t usher__scrape_value(const struct usher_reply *reply, uint32_t field)
+{
+    int64_t number = usher_reply_int(reply, USHER_ANSWER, field);
+
+    return number == USHER_NONE && reply->n_rows == 1 ? usher_reply_int(reply, 0, field) : number;
+}
+
 static void post(struct scrape *p)
 {
     struct usher_command commands[POSTED];
     int64_t left_ms = p->end_ms - usher__serve_now_ms();
     enum usher_status status;
-    size_t n = 0;
+    size_t n = 0, at = p->posted;
 
     if (p->posted == p->n || p->waiting > POSTED / 2)
         return;
-    while (n < POSTED - p->waiting && p->posted + n < p->n) {
-        struct target *t = p->targets[p->posted + n];
+    while (n + SCRAPE_COMMANDS <= POSTED - p->waiting && at < p->n) {
+        struct target *t = p->targets[at++];
+        size_t of = p->user->commands(p->owner, t, commands + n);
 
-        commands[n++] =
-            (struct usher_command){ verb_of(t->noun), (int32_t)t->size, t->name, NULL, 0, t };
+        for (; of > 0; of--, n++) {
+            commands[n].scope = t->name;
+            commands[n].scope_size = (int32_t)t->size;
+            commands[n].tag = t;
+        }
+    }
+    if (n == 0) {
+        p->posted = at;
+        return;
     }
     status =
         left_ms > 0 ? usher_post(p->server->cli->engine, commands, n, left_ms) : USHER_UNAVAILABLE;
     if (status == USHER_OK) {
-        p->posted += n;
+        p->posted = at;
         p->waiting += n;
     } else if (status != USHER_FULL || p->waiting == 0) {
-        p->failed += p->n - p->posted;
+        p->unposted += p->n - p->posted;
         p->posted = p->n;
     }
+}
+
+static void begin(struct scrape *p)
+{
+    post(p);
+    p->server->figures.scrapes += p->waiting > 0;
 }
 
 static void listed(struct server *s, struct work *w)
@@ -313,8 +304,9 @@ static void listed(struct server *s, struct work *w)
         return;
     }
     sort(p);
-    post(p);
-    s->figures.scrapes += p->waiting > 0;
+    if (p->user->listed != NULL)
+        p->user->listed(p, p->owner);
+    begin(p);
     if (usher__scrape_done(p))
         usher__serve_scraped(p);
 }
@@ -329,8 +321,16 @@ void usher__scrape_begin(struct scrape *p)
     if (p->listing)
         return;
     sort(p);
-    post(p);
-    p->server->figures.scrapes += p->waiting > 0;
+    if (p->user->listed != NULL)
+        p->user->listed(p, p->owner);
+    begin(p);
+}
+
+bool usher__scrape_again(struct scrape *p)
+{
+    p->posted = 0;
+    begin(p);
+    return p->waiting > 0;
 }
 
 bool usher__scrape_done(const struct scrape *p)
@@ -338,97 +338,21 @@ bool usher__scrape_done(const struct scrape *p)
     return !p->listing && p->waiting == 0;
 }
 
-/* ---- printing ----------------------------------------------------------------------------- */
-
-/* As JSON escapes it; Prometheus has no \u, so the text is that of the escape. */
-static void print_text(struct out *to, const char *text, size_t size)
+void usher__serve_scraped(struct scrape *p)
 {
-    char piece[USHER__JSON_PIECE];
-    size_t n;
-
-    for (size_t i = 0; i < size;) {
-        i += usher__json_piece(text + i, size - i, piece, &n);
-        if (n == USHER__JSON_PIECE)
-            usher__out_put(to, "\\", 1);
-        usher__out_put(to, piece, n);
-    }
-}
-
-static void print_label(struct out *to, const struct target *t)
-{
-    const char *label = "";
-
-    for (size_t i = 0; i < sizeof labels / sizeof *labels; i++)
-        if (labels[i].noun == t->noun)
-            label = labels[i].label;
-    usher__out_print(to, "{%s=\"", label);
-    print_text(to, t->name, t->size);
-    usher__out_put(to, "\"", 1);
-}
-
-static bool value_of(const struct usher_reply *reply, uint32_t field, int64_t *ret)
-{
-    *ret = usher_reply_int(reply, USHER_ANSWER, field);
-    if (*ret == USHER_NONE && reply->n_rows == 1)
-        *ret = usher_reply_int(reply, 0, field);
-    return *ret != USHER_NONE;
-}
-
-static void print_number(struct out *to, enum scale scale, int64_t number)
-{
-    if (scale == SECONDS || scale == TIME)
-        usher__out_print(to, "%" PRId64 ".%03d\n", number / 1000, (int)(number % 1000));
-    else if (scale == RATIO)
-        usher__out_print(to, "%.4f\n", (double)number / 10000);
-    else
-        usher__out_print(to, "%" PRId64 "\n", scale == WORD ? 1 : number);
-}
-
-static void print_metric(struct scrape *p, const struct metric *m, const struct target *t,
-                         const struct usher_reply *reply)
-{
-    struct out *to = &p->texts[m->family];
-    const char *value = m->value;
-    int64_t number;
-
-    if (!value_of(reply, m->field, &number))
-        return;
-    if (m->scale == WORD)
-        value = usher_code_word(t->noun, m->field, number);
-    usher__out_print(to, "usher_%s", families[m->family].name);
-    print_label(to, t);
-    if (m->label != NULL)
-        usher__out_print(to, ",%s=\"%s\"", m->label, value != NULL ? value : "");
-    usher__out_print(to, "} ");
-    print_number(to, m->scale, number);
-}
-
-static void print_reply(struct scrape *p, const struct target *t, const struct usher_reply *reply)
-{
-    bool done = USHER_IS_DONE(reply->status);
-
-    if (!done && reply->status != USHER_MISSING) {
-        usher__serve_failure(p->server, reply->status, reply->message);
-        p->failed++;
-        return;
-    }
-    p->missing += !done;
-    usher__out_print(&p->exists, "usher_scope_exists");
-    print_label(&p->exists, t);
-    usher__out_print(&p->exists, "} %d\n", done);
-    for (size_t i = 0; done && i < sizeof metrics / sizeof *metrics; i++)
-        if (metrics[i].noun == t->noun)
-            print_metric(p, &metrics[i], t, reply);
+    p->user->done(p, p->owner);
 }
 
 struct scrape *usher__scrape_reply(const struct usher_event *event)
 {
-    const struct target *t = event->tag;
+    struct target *t = event->tag;
     struct scrape *p = t->of;
 
     p->waiting--;
     if (!p->freed) {
-        print_reply(p, t, event->reply);
+        if (!USHER_IS_DONE(event->reply->status) && event->reply->status != USHER_MISSING)
+            usher__serve_failure(p->server, event->reply->status, event->reply->message);
+        p->user->reply(p->owner, t, event->reply);
         post(p);
     }
     if (p->waiting > 0)
@@ -440,38 +364,37 @@ struct scrape *usher__scrape_reply(const struct usher_event *event)
     return NULL;
 }
 
-static void print_family(struct out *to, const char *name, const char *type, const char *help)
+/* ---- what is in it ------------------------------------------------------------------------ */
+
+size_t usher__scrape_n(const struct scrape *p)
 {
-    usher__out_print(to, "# HELP usher_%s %s\n# TYPE usher_%s %s\n", name, help, name, type);
+    return p->n;
 }
 
-static void print_out(struct out *to, const struct out *from)
+struct target *usher__scrape_target(const struct scrape *p, size_t i)
 {
-    usher__out_put(to, from->data, usher__out_size(from));
+    return p->targets[i];
 }
 
-void usher__scrape_print(struct scrape *p, struct out *to)
+uint64_t usher__scrape_omitted(const struct scrape *p, unsigned noun)
 {
-    print_family(to, "scopes", "gauge", "Scopes of this page, by state.");
-    usher__out_print(to,
-                     "usher_scopes{state=\"read\"} %zu\nusher_scopes{state=\"missing\"} %zu\n"
-                     "usher_scopes{state=\"failed\"} %zu\n",
-                     p->n - p->missing - p->failed, p->missing, p->failed);
-    print_family(to, "scopes_omitted", "gauge",
-                 "Scopes of the store that are not in this page, because of the limit --metrics.");
-    usher__out_print(to, "usher_scopes_omitted %" PRIu64 "\n", p->omitted);
-    print_family(to, "scopes_list_complete", "gauge",
-                 "1 if the list of scopes was read to its end.");
-    usher__out_print(to, "usher_scopes_list_complete %d\n", !p->partial);
-    if (usher__out_size(&p->exists) > 0) {
-        print_family(to, "scope_exists", "gauge", "1 if the scope exists, 0 if not.");
-        print_out(to, &p->exists);
-    }
-    for (size_t i = 0; i < FAMILIES; i++)
-        if (usher__out_size(&p->texts[i]) > 0) {
-            print_family(to, families[i].name, families[i].type, families[i].help);
-            print_out(to, &p->texts[i]);
-        }
+    uint64_t all = 0;
+
+    if (noun != 0)
+        return p->omitted[noun];
+    for (unsigned i = 0; i < SCRAPE_NOUNS; i++)
+        all += p->omitted[i];
+    return all;
+}
+
+size_t usher__scrape_unposted(const struct scrape *p)
+{
+    return p->unposted;
+}
+
+bool usher__scrape_partial(const struct scrape *p)
+{
+    return p->partial;
 }
 
 static void free_now(struct scrape *p)
@@ -484,9 +407,6 @@ static void free_now(struct scrape *p)
     for (size_t i = 0; i < p->n; i++)
         (void)usher__cli_resize(p->targets[i], 0);
     (void)usher__cli_resize((void *)p->targets, 0);
-    usher__out_done(&p->exists);
-    for (size_t i = 0; i < FAMILIES; i++)
-        usher__out_done(&p->texts[i]);
     (void)usher__cli_resize(p, 0);
 }
 

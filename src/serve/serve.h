@@ -248,7 +248,10 @@ void usher__serve_http_close(struct server *s);
 int usher__serve_http_fd(const struct server *s);
 int usher__serve_http_timeout(const struct server *s);
 void usher__serve_http_run(struct server *s);
-/* The page of @p is complete. */
+/* The answer to the request of the connection @owner is complete. */
+void usher__serve_http_resume(void *owner);
+
+/* scrape.c: all replies to @p have come. */
 void usher__serve_scraped(struct scrape *p);
 
 #endif

@@ -19,75 +19,10 @@
 #include <string.h>
 
 #include "cli/answer.h"
+#include "cli/json_walk.h"
 #include "cli/parse.h"
 #include "cli/run.h"
 #include "core/verbs.h"
-
-/* ---- JSON of our own ------------------------------------------------------------------------ */
-
-/* Return the end of the string that begins at @at. */
-static const char *string_end(const char *at)
-{
-    for (at++; *at != '\0' && *at != '"'; at++)
-        at += *at == '\\' && at[1] != '\0';
-    return *at == '"' ? at + 1 : at;
-}
-
-/* Return the end of the value that begins at @at. */
-static const char *value_end(const char *at)
-{
-    unsigned depth = 0;
-
-    do {
-        if (*at == '"') {
-            at = string_end(at);
-            continue;
-        }
-        depth += *at == '{' || *at == '[';
-        if (depth == 0)
-            return at + strcspn(at, ",]}");
-        depth -= *at == '}' || *at == ']';
-        at += *at != '\0';
-    } while (*at != '\0' && depth > 0);
-    return at;
-}
-
-/* Return the first value within the array or object at @at, or NULL. */
-static const char *first(const char *at)
-{
-    return (*at == '[' || *at == '{') && at[1] != ']' && at[1] != '}' ? at + 1 : NULL;
-}
-
-/* Return the value after the one at @at, or NULL. */
-static const char *next(const char *at)
-{
-    at = value_end(at);
-    return *at == ',' ? at + 1 : NULL;
-}
-
-/* Return the value of the member that begins at @at, with a key. */
-static const char *member(const char *at)
-{
-    at = string_end(at);
-    return *at == ':' ? at + 1 : at;
-}
-
-/* Return the next member after the one at @at, or NULL. */
-static const char *next_member(const char *at)
-{
-    return next(member(at));
-}
-
-/* Return the value of @key in the object at @at, or NULL. */
-static const char *find(const char *at, const char *key)
-{
-    size_t size = strlen(key);
-
-    for (at = first(at); at != NULL; at = next_member(at))
-        if (at[0] == '"' && strncmp(at + 1, key, size) == 0 && at[1 + size] == '"')
-            return member(at);
-    return NULL;
-}
 
 /* ---- cells ---------------------------------------------------------------------------------- */
 
@@ -130,7 +65,7 @@ static void put_code(struct text *t, unsigned code)
 /* Append the string at @at without its escapes. */
 static void put_string(struct text *t, const char *at)
 {
-    const char *end = string_end(at) - 1;
+    const char *end = usher__json_value_end(at) - 1;
 
     for (at++; at < end; at++) {
         static const char *const plain = "\"\\/bfnrt", *const means = "\"\\/\b\f\n\r\t";
@@ -156,7 +91,8 @@ static void put_list(struct text *t, const char *at)
 {
     bool map = *at == '{', begun = false;
 
-    for (at = first(at); at != NULL; at = map ? next_member(at) : next(at)) {
+    for (at = usher__json_first(at); at != NULL;
+         at = map ? usher__json_next_member(at) : usher__json_next(at)) {
         if (begun)
             put(t, map ? " " : ",", 1);
         begun = true;
@@ -164,23 +100,24 @@ static void put_list(struct text *t, const char *at)
             put_string(t, at);
             put(t, "=", 1);
         }
-        put_value(t, map ? member(at) : at, true);
+        put_value(t, map ? usher__json_member(at) : at, true);
     }
 }
 
 static void put_value(struct text *t, const char *at, bool within)
 {
-    const char *bytes = *at == '{' ? find(at, "b64") : NULL;
+    const char *bytes = *at == '{' ? usher__json_find(at, "b64") : NULL;
 
     if (*at == '"') {
         put_string(t, at);
-    } else if (bytes != NULL && next_member(at + 1) == NULL) { /* a value that is not UTF-8 */
+    } else if (bytes != NULL &&
+               usher__json_next_member(at + 1) == NULL) { /* a value that is not UTF-8 */
         put(t, "base64:", 7);
         put_string(t, bytes);
     } else if (!within && (*at == '{' || *at == '[')) {
         put_list(t, at);
     } else if (strncmp(at, "null", 4) != 0) {
-        put(t, at, (size_t)(value_end(at) - at));
+        put(t, at, (size_t)(usher__json_value_end(at) - at));
     }
 }
 
@@ -342,7 +279,7 @@ static void print_row(FILE *out, struct text *t, const struct lists *l,
         else if (list->as == USHER__AS_LIST)
             value = strcmp(column, usher_about_field(list->field)->word) == 0 ? at : NULL;
         else
-            value = find(at, column);
+            value = usher__json_find(at, column);
         print_value(out, t, value);
     }
     putc('\n', out);
@@ -362,10 +299,11 @@ static const char *print_rows(FILE *out, struct text *t, const struct lists *l, 
         (void)snprintf(word, sizeof word, "%s", word_of(k));
         for (char *p = word; *p != '\0'; p++)
             *p = *p == '-' ? '_' : *p;
-        at = find(json, word);
-        at = at != NULL ? first(at) : NULL;
-        for (; at != NULL; at = k->as == USHER__AS_MAP ? next_member(at) : next(at)) {
-            last = k->as == USHER__AS_MAP ? member(at) : at;
+        at = usher__json_find(json, word);
+        at = at != NULL ? usher__json_first(at) : NULL;
+        for (; at != NULL;
+             at = k->as == USHER__AS_MAP ? usher__json_next_member(at) : usher__json_next(at)) {
+            last = k->as == USHER__AS_MAP ? usher__json_member(at) : at;
             print_row(out, t, l, k, at, last);
         }
     }
@@ -420,7 +358,8 @@ struct page {
 static bool next_page(struct page *p, const struct lists *l, const struct usher__verb *verb,
                       const char *json, const char *last)
 {
-    const char *at = find(json, "next"), *more = find(json, "more"), *created;
+    const char *at = usher__json_find(json, "next"), *more = usher__json_find(json, "more"),
+               *created;
     bool by_name = takes(l, verb, "after") != NULL && !has_word(p->words, p->n, "since=");
 
     if (more != NULL ? !begins(more, "true") : at == NULL || begins(at, "null"))
@@ -428,11 +367,11 @@ static bool next_page(struct page *p, const struct lists *l, const struct usher_
     if (!by_name && takes(l, verb, "since") == NULL)
         return false;
     if (at == NULL && last != NULL)
-        at = find(last, "version");
+        at = usher__json_find(last, "version");
     if (at == NULL)
         return false;
     set_word(&p->after, by_name ? "after=" : "since=", at);
-    created = find(json, "created");
+    created = usher__json_find(json, "created");
     p->n = p->given;
     for (size_t i = 0; i < p->n;) { /* the next place instead of the one that was given */
         if (!begins(p->words[i], "after=") && !begins(p->words[i], "since=") &&
@@ -579,7 +518,7 @@ static void print_object(FILE *out, struct text *t, const char *const *columns, 
     for (size_t i = 0; columns[i] != NULL; i++) {
         if (i > 0)
             putc(',', out);
-        print_value(out, t, find(object, columns[i]));
+        print_value(out, t, usher__json_find(object, columns[i]));
     }
     putc('\n', out);
 }
@@ -613,7 +552,7 @@ void usher__csv_objects(FILE *out, const char *const *columns, const char *array
     struct text t = { NULL, 0, 0 };
 
     print_names(out, columns);
-    for (const char *at = first(array); at != NULL; at = next(at))
+    for (const char *at = usher__json_first(array); at != NULL; at = usher__json_next(at))
         print_object(out, &t, columns, at);
     (void)usher__cli_resize(t.data, 0);
 }

@@ -1781,6 +1781,26 @@ mutant 'metrics: milliseconds are called seconds' src/serve/scope_metrics.c \
     's/^    if (scale == SECONDS || scale == TIME)/    if (scale == TIME)/' tests/cli/metrics_are_those_of_prometheus.sh
 mutant 'metrics: a scope that was not read is missing' src/serve/scope_metrics.c \
     's/^    if (!done && reply->status != USHER_MISSING) {/    if (!done \&\& g == NULL) {/' tests/cli/metrics_are_those_of_prometheus.sh
+mutant 'state: a scope that has not changed is read again' src/serve/state.c \
+    's/^    return !e->known || e->again ||/    return e != NULL || t != NULL ||/' tests/cli/viewers_see_the_state.sh
+mutant 'state: a part that has not changed is sent' src/serve/viewer.c \
+    's/^        usher__state_scope(to, e, e->dirty);/        usher__state_scope(to, e, ~0u);/' tests/cli/viewers_see_the_state.sh
+mutant 'state: a scope is shown to views that do not have it' src/serve/viewer.c \
+    's/^    return e->part\[0\] != NULL .*/    return e->part[0] != NULL \&\& (e->top ||/' tests/cli/viewers_see_the_state.sh
+mutant 'state: the least urgent scopes are sent' src/serve/state.c \
+    's/one->score\[i\] > other->score\[i\] ? -1 : 1/one->score[i] < other->score[i] ? -1 : 1/' tests/cli/viewers_see_the_state.sh
+mutant 'state: what is urgent now has no parts' src/serve/state.c \
+    's/^        if (st->failed == 0 \&\& usher__scrape_unposted(p) == 0 \&\& lacks(st)/        if (st->failed != 0 \&\& lacks(st)/' tests/cli/viewers_see_the_state.sh
+mutant 'state: a scope that is gone stays' src/serve/state.c \
+    's/^    append(&st->gone, &st->n_gone, e);$/    append(to, n, e);/' tests/cli/viewers_see_the_state.sh
+mutant 'events: a viewer that does not read stays' src/serve/viewer.c \
+    's/^        if (v->n == 0 || v->closed ||/        if (v->n != 0 || v->closed ||/' tests/cli/viewers_see_the_state.sh
+mutant 'events: there is no heartbeat while the store is silent' src/serve/viewer.c \
+    's/^        if (w->ready \&\& now_ms - w->sent_ms >= TICK_MS)/        if (w->ready \&\& st->scrape == NULL \&\& now_ms - w->sent_ms >= TICK_MS)/' tests/cli/viewers_see_the_state.sh
+mutant 'hour: a count of a minute has those of the minutes before' src/serve/hour.c \
+    's/^        h->base\[i\] = over == 1 ? h->last\[i\] : USHER_NONE;/        (void)over;/' tests/unit/test_hour
+mutant 'hour: a minute without a sample is that of an hour before' src/serve/hour.c \
+    's/^            \*place(h, i, h->minute + m) = HOUR_UNKNOWN;/            (void)m;/' tests/unit/test_hour
 mutant 'serve: a store that is gone is served' src/serve/loop.c \
     's/^    while (!told_to_stop \&\& s->gone.*/    while (!told_to_stop)/' tests/cli/what_is_asked_of_serve_is_answered.sh
 mutant 'serve: a value in its place is an option' src/parse/parse.c \

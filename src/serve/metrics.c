@@ -152,6 +152,7 @@ void usher__figures_metrics(struct usher_engine *e, const struct figures *f, str
                      usher_version());
     one(to, "clients", "gauge", "Clients connected.", f->clients);
     one(to, "subscriptions", "gauge", "Channels that clients subscribe to.", f->subscriptions);
+    one(to, "viewers", "gauge", "Streams of /events.", f->viewers);
     one(to, "tended_scopes", "gauge", "Scopes that change in time.", f->tended);
     one(to, "output_bytes", "gauge", "Bytes waiting for readers.", f->out_bytes);
     one(to, "output_largest_bytes", "gauge", "Bytes waiting for the slowest reader.", f->out_most);

@@ -22,6 +22,7 @@ struct figures {
     uint64_t rounds, commands, invalid;      /* invalid: no command of the store at all */
     uint64_t subscriptions, notices, gaps;   /* sent */
     uint64_t tended;                         /* scopes that change in time */
+    uint64_t viewers;                        /* streams of /events */
     uint64_t scrapes;                        /* with posted commands that have no reply */
     uint64_t out_bytes, out_most;            /* waiting for readers now, and for one of them */
     uint64_t by[FIGURES_NOUNS][FIGURES_VERBS][FIGURES_STATUSES];

@@ -38,8 +38,8 @@ struct scrape {
     int64_t end_ms;
     struct target **targets;
     size_t n, room, max;
-    size_t counts[SCRAPE_NOUNS];
-    uint64_t omitted[SCRAPE_NOUNS];
+    size_t counts[USHER__NOUNS];
+    uint64_t omitted[USHER__NOUNS];
     size_t posted, waiting, unposted; /* posted: targets; the others: commands, targets */
 };
 
@@ -382,7 +382,7 @@ uint64_t usher__scrape_omitted(const struct scrape *p, unsigned noun)
 
     if (noun != 0)
         return p->omitted[noun];
-    for (unsigned i = 0; i < SCRAPE_NOUNS; i++)
+    for (unsigned i = 0; i < USHER__NOUNS; i++)
         all += p->omitted[i];
     return all;
 }

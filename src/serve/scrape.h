@@ -21,7 +21,6 @@
 #include "serve/output.h"
 
 #define SCRAPE_COMMANDS 4 /* on one scope */
-#define SCRAPE_NOUNS 9    /* more than the largest code */
 
 struct server;
 struct scrape;

@@ -4,6 +4,7 @@
 
 #include "serve/scrape.h"
 #include "serve/serve.h"
+#include "serve/state.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -22,7 +23,8 @@
 /* As many files as clients may come.  Fewer clients, where that is not allowed. */
 static void allow_files(struct server *s)
 {
-    rlim_t wanted = s->limits.clients + FILES_BESIDE;
+    size_t beside = FILES_BESIDE + (s->http != NULL ? s->limits.viewers : 0);
+    rlim_t wanted = s->limits.clients + beside;
     struct rlimit files;
 
     if (getrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur >= wanted)
@@ -34,7 +36,7 @@ static void allow_files(struct server *s)
     if (files.rlim_cur >= wanted)
         return;
     s->limits.clients =
-        files.rlim_cur > 2 * FILES_BESIDE ? (size_t)files.rlim_cur - FILES_BESIDE : FILES_BESIDE;
+        files.rlim_cur > 2 * beside ? (size_t)files.rlim_cur - beside : FILES_BESIDE;
     usher__serve_say("no more than %zu clients, because of the limit of open files",
                      s->limits.clients);
 }
@@ -54,6 +56,7 @@ static bool limit(struct limits *l, const char *word, const char **ret_fault)
         { "--out=", "is not a number from 1024 to 1073741824", &l->out, 1024, 1073741824 },
         { "--channels=", "is not a number from 1 to 1000000", &l->channels, 1, 1000000 },
         { "--tended=", "is not a number from 0 to 1000000", &l->tended, 0, 1000000 },
+        { "--viewers=", "is not a number from 0 to 10000", &l->viewers, 0, 10000 },
         { "--metrics=", "is not a number from 0 to 1000000", &l->metrics, 0, 1000000 },
     };
     int64_t number;
@@ -140,6 +143,7 @@ static void done(struct server *s, int rc)
     usher__serve_http_close(s);
     usher__serve_deaf(s);
     usher__scrape_free_all(s);
+    usher__state_free(s);
     usher__out_done(&s->text);
     usher__serve_tend_done(s);
     (void)usher__cli_resize((void *)s->clients, 0);
@@ -177,7 +181,8 @@ int usher__cli_serve(struct cli *cli, char *const *words, size_t n)
                                  .slow_ms = 30000,
                                  .channels = 10000,
                                  .tended = 10000,
-                                 .metrics = 10000 };
+                                 .metrics = 10000,
+                                 .viewers = 100 };
     s->figures.began_ms = usher__serve_now_ms();
     for (size_t i = 1; rc == 0 && i < n; i++)
         if ((fault = option(s, words[i], &http)) != NULL)

@@ -58,7 +58,8 @@ struct limits {
     int64_t slow_ms;            /* a reader with half of `out` waiting takes some in this time */
     size_t channels;            /* of one client */
     size_t tended;              /* scopes without a channel that change in time */
-    size_t metrics;             /* scopes that a page of metrics lists */
+    size_t metrics;             /* scopes that a page of metrics lists; of a noun in the state */
+    size_t viewers;             /* streams of /events */
     int64_t idle_ms;            /* 0: any time */
 };
 
@@ -105,6 +106,7 @@ struct listener {
 
 struct channel;
 struct http;
+struct state;
 struct tended;
 struct workers;
 
@@ -154,6 +156,7 @@ struct server {
     struct out text; /* a notice */
     struct figures figures;
     struct http *http;       /* NULL: none */
+    struct state *state;     /* for viewers; NULL: there was none for a long time */
     struct workers *workers; /* NULL: none yet */
     struct scrape *scrapes;
     char gone[192]; /* the store has to be opened again: its message; "": it has not */
@@ -248,8 +251,10 @@ void usher__serve_http_close(struct server *s);
 int usher__serve_http_fd(const struct server *s);
 int usher__serve_http_timeout(const struct server *s);
 void usher__serve_http_run(struct server *s);
-/* The answer to the request of the connection @owner is complete. */
+/* The connection @owner has an answer, or more of one. */
 void usher__serve_http_resume(void *owner);
+/* Close the connection @owner, which does not read. */
+void usher__serve_http_shut(void *owner);
 
 /* scrape.c: all replies to @p have come. */
 void usher__serve_scraped(struct scrape *p);

@@ -1781,6 +1781,8 @@ mutant 'metrics: milliseconds are called seconds' src/serve/scope_metrics.c \
     's/^    if (scale == SECONDS || scale == TIME)/    if (scale == TIME)/' tests/cli/metrics_are_those_of_prometheus.sh
 mutant 'metrics: a scope that was not read is missing' src/serve/scope_metrics.c \
     's/^    if (!done && reply->status != USHER_MISSING) {/    if (!done \&\& g == NULL) {/' tests/cli/metrics_are_those_of_prometheus.sh
+mutant 'status: a scope that is open is listed' src/cli/modes.c \
+    's/^    if (usher_reply_int(reply, USHER_ANSWER, USHER_FIELD_SCOPE_MODE) == USHER_SCOPE_MODE_OPEN)/    if (reply->n_rows > 9)/' tests/cli/the_servers_behind_a_store_are_told_of.sh
 mutant 'state: a scope that has not changed is read again' src/serve/state.c \
     's/^    return !e->known || e->again ||/    return e != NULL || t != NULL ||/' tests/cli/viewers_see_the_state.sh
 mutant 'state: a part that has not changed is sent' src/serve/viewer.c \

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* status: the servers of the store, a line or an object for each. */
+/* status: the servers of the store and the scopes that are not open, a line or an object for each.
+ */
 #include "config.h"
 
 #include "cli/cli.h"
@@ -12,6 +13,7 @@
 
 #include "cli/answer.h"
 #include "cli/csv.h"
+#include "cli/modes.h"
 #include "cli/node_keys.h"
 #include "cli/remote.h"
 #include "core/text.h"
@@ -21,8 +23,10 @@
 
 struct shown {
     bool lines;
-    struct json j;
-    bool closed; /* the store did not open */
+    struct json j, modes;
+    bool closed;        /* the store did not open */
+    bool read, partial; /* modes: they are known, but not of all scopes */
+    size_t answering;   /* servers */
     uint64_t unknown, unavailable;
     char message[512];
 };
@@ -99,10 +103,30 @@ static void show(void *payload, const struct usher_node *node)
 {
     struct shown *s = payload;
 
+    s->answering += node->answers;
     if (s->lines)
         line(node);
     else
         object(&s->j, node);
+}
+
+static void show_mode(void *payload, const struct mode_of *m)
+{
+    struct shown *s = payload;
+
+    if (!s->lines) {
+        usher__json_open(&s->modes, NULL);
+        usher__json_name(&s->modes, "scope", &m->scope);
+        usher__json_text(&s->modes, "mode", m->mode);
+        if (m->reason.size > 0)
+            usher__json_name(&s->modes, "reason", &m->reason);
+        usher__json_close(&s->modes);
+        return;
+    }
+    usher__plain_text(stdout, m->scope.data, m->scope.size);
+    printf(" is %s", m->mode);
+    word(": ", &m->reason);
+    putchar('\n');
 }
 
 /* ---- a store that does not open ------------------------------------------------------------ */
@@ -204,6 +228,23 @@ static bool show_remote(struct shown *s, const struct remote_value *map)
     return true;
 }
 
+/* Show the scope @map of an answer.  Return false if it is none. */
+static bool show_remote_mode(struct shown *s, const struct remote_value *map)
+{
+    const struct remote_value *scope = usher__remote_get(map, "scope", REMOTE_TEXT);
+    const struct remote_value *mode = usher__remote_get(map, "mode", REMOTE_TEXT);
+    const struct remote_value *reason = usher__remote_get(map, "reason", REMOTE_TEXT);
+    struct mode_of m;
+
+    if (scope == NULL || mode == NULL)
+        return false;
+    m.scope = scope->text;
+    m.mode = mode->text.data;
+    m.reason = reason != NULL ? reason->text : (struct usher_text){ "", 0 };
+    show_mode(s, &m);
+    return true;
+}
+
 static uint64_t count_of(const struct remote_value *v, const char *key)
 {
     const struct remote_value *count = usher__remote_get(v, key, REMOTE_INT);
@@ -216,13 +257,15 @@ static enum usher_status ask_remote(struct cli *cli, struct shown *s)
 {
     static const char *const words[] = { "STATUS" };
     static const char *const needs[] = { "unknown", "unavailable", "nodes", NULL };
-    const struct remote_value *nodes, *message;
+    const struct remote_value *nodes, *modes, *partial, *message;
     struct remote_value v;
     char why[REMOTE_MESSAGE_MAX] = "the server sent a malformed answer";
     enum usher_status status = usher__remote_ask(cli->remote, words, 1, 0, needs, &v, why);
 
     if (status == USHER_OK) {
         nodes = usher__remote_get(&v, "nodes", REMOTE_LIST);
+        modes = usher__remote_get(&v, "modes", REMOTE_LIST);
+        partial = usher__remote_get(&v, "modes_partial", REMOTE_BOOL);
         message = usher__remote_get(&v, "message", REMOTE_TEXT);
         s->unknown = count_of(&v, "unknown");
         s->unavailable = count_of(&v, "unavailable");
@@ -232,6 +275,11 @@ static enum usher_status ask_remote(struct cli *cli, struct shown *s)
             (void)snprintf(why, sizeof why, "%s", message->text.data);
         for (size_t i = 0; nodes != NULL && i < nodes->n; i++)
             if (!show_remote(s, &nodes->of[i]))
+                status = USHER_UNAVAILABLE;
+        s->read = modes != NULL && partial != NULL;
+        s->partial = s->read && partial->number != 0;
+        for (size_t i = 0; s->read && i < modes->n; i++)
+            if (!show_remote_mode(s, &modes->of[i]))
                 status = USHER_UNAVAILABLE;
         usher__remote_value_free(&v);
     }
@@ -253,47 +301,34 @@ static enum usher_status ask(struct cli *cli, struct shown *s)
     status = usher_nodes(cli->engine, NULL, show, s);
     if (status != USHER_OK)
         (void)snprintf(s->message, sizeof s->message, "%s", usher_message());
+    s->read = s->answering > 0;
+    s->partial = s->read && !usher__modes(cli->engine, show_mode, s);
     (void)usher_failures(cli->engine, &s->unknown, &s->unavailable);
     return status;
 }
 
-/* Print the @size bytes of objects in @nodes as rows. */
-static void print_csv(const char *nodes, size_t size)
+/* Print the objects in @nodes and @modes as rows. */
+static void print_csv(const char *nodes, const char *modes)
 {
-    static const char *const columns[] = { "role",       "answers",   "address",  "id",
-                                           "software",   "master",    "why",      "durability",
-                                           "policy",     "evicts",    "identity", "slots",
-                                           "replicas",   "lag_bytes", "lag",      "ahead",
-                                           "own_clocks", NULL };
-    char *array = usher__cli_resize(NULL, size + 3);
+    static const char *const columns[] = {
+        "role",       "answers", "address",    "id",       "software", "master",   "why",
+        "durability", "policy",  "evicts",     "identity", "slots",    "replicas", "lag_bytes",
+        "lag",        "ahead",   "own_clocks", "scope",    "mode",     "reason",   NULL
+    };
+    size_t size = strlen(nodes) + strlen(modes) + 4;
+    char *array = usher__cli_resize(NULL, size);
 
-    (void)snprintf(array, size + 3, "[%s]", nodes);
+    (void)snprintf(array, size, "[%s%s%s]", nodes, *nodes != '\0' && *modes != '\0' ? "," : "",
+                   modes);
     usher__csv_objects(stdout, columns, array);
     (void)usher__cli_resize(array, 0);
 }
 
-/* Status and counts are printed first, but are known last. */
-static int show_object(struct cli *cli, struct shown *s)
+static void print_object(const struct shown *s, enum usher_status status, const char *nodes,
+                         const char *modes)
 {
     struct json j = { stdout, false };
-    enum usher_status status;
-    char *nodes = NULL;
-    size_t size;
-    FILE *out = open_memstream(&nodes, &size);
 
-    if (out == NULL)
-        return usher__cli_fail(cli, USHER_NOMEM, "out of memory");
-    s->j.out = out;
-    status = ask(cli, s);
-    if (fclose(out) != 0) {
-        free(nodes);
-        return usher__cli_fail(cli, USHER_NOMEM, "out of memory");
-    }
-    if (cli->csv) {
-        print_csv(nodes, size);
-        free(nodes);
-        return status == USHER_OK ? 0 : usher__cli_fail(cli, status, "%s", s->message);
-    }
     putchar('{');
     usher__json_text(&j, "status", usher_status_word(status));
     if (status != USHER_OK)
@@ -301,9 +336,41 @@ static int show_object(struct cli *cli, struct shown *s)
     usher__json_uint(&j, "unknown", s->unknown);
     usher__json_uint(&j, "unavailable", s->unavailable);
     usher__json_key(&j, "nodes");
-    printf("[%s]}\n", nodes);
+    printf("[%s]", nodes);
+    if (s->read) {
+        usher__json_key(&j, "modes");
+        printf("[%s]", modes);
+        usher__json_bool(&j, "modes_partial", s->partial);
+    }
+    puts("}");
+}
+
+/* Status and counts are printed first, but are known last. */
+static int show_object(struct cli *cli, struct shown *s)
+{
+    enum usher_status status;
+    char *nodes = NULL, *modes = NULL;
+    size_t size, modes_size;
+    int rc;
+
+    s->j.out = open_memstream(&nodes, &size);
+    s->modes.out = open_memstream(&modes, &modes_size);
+    if (s->j.out == NULL || s->modes.out == NULL)
+        return usher__cli_fail(cli, USHER_NOMEM, "out of memory");
+    status = ask(cli, s);
+    rc = fclose(s->j.out);
+    if (fclose(s->modes.out) != 0 || rc != 0) {
+        rc = usher__cli_fail(cli, USHER_NOMEM, "out of memory");
+    } else if (cli->csv) {
+        print_csv(nodes, modes);
+        rc = status == USHER_OK ? 0 : usher__cli_fail(cli, status, "%s", s->message);
+    } else {
+        print_object(s, status, nodes, modes);
+        rc = usher__cli_exit_code(status);
+    }
     free(nodes);
-    return usher__cli_exit_code(status);
+    free(modes);
+    return rc;
 }
 
 static int print(struct cli *cli, struct shown *s)
@@ -314,6 +381,8 @@ static int print(struct cli *cli, struct shown *s)
     if (!s->lines)
         return show_object(cli, s);
     status = ask(cli, s);
+    if (s->partial)
+        puts("the modes of some scopes were not read");
     return status == USHER_OK ? 0 : usher__cli_fail(cli, status, "%s", s->message);
 }
 

@@ -17,6 +17,7 @@
 
 #include <usher/store/store.h>
 
+#include "cli/modes.h"
 #include "cli/node_keys.h"
 #include "core/text.h"
 #include "core/verbs.h"
@@ -129,17 +130,33 @@ static void show_node(void *payload, const struct usher_node *node)
     }
 }
 
+static void show_mode(void *payload, const struct mode_of *m)
+{
+    struct task *t = payload;
+
+    t->n_rows++;
+    usher__out_map(&t->rows, t->resp3, m->reason.size > 0 ? 3 : 2);
+    usher__out_word(&t->rows, "scope");
+    usher__out_text(&t->rows, m->scope.data, m->scope.size);
+    usher__out_word(&t->rows, "mode");
+    usher__out_word(&t->rows, m->mode);
+    if (m->reason.size > 0) {
+        usher__out_word(&t->rows, "reason");
+        usher__out_text(&t->rows, m->reason.data, m->reason.size);
+    }
+}
+
 static void run_status(struct task *t)
 {
     enum usher_status status = usher_nodes(t->server->cli->engine, NULL, show_node, t);
-    bool bad = status != USHER_OK;
+    bool bad = status != USHER_OK, partial;
     uint64_t unknown = 0, unavailable = 0;
 
     if (bad && status != USHER_UNAVAILABLE) {
         fail(t, status, usher_message());
         return;
     }
-    begin(t, status, bad ? 5 : 4);
+    begin(t, status, bad ? 7 : 6);
     if (bad) {
         usher__out_word(&t->answer, "message");
         usher__out_word(&t->answer, usher_message());
@@ -148,6 +165,11 @@ static void run_status(struct task *t)
     key_int(t, "unknown", (int64_t)unknown);
     key_int(t, "unavailable", (int64_t)unavailable);
     key_rows(t, "nodes");
+    usher__out_done(&t->rows);
+    t->n_rows = 0;
+    partial = !usher__modes(t->server->cli->engine, show_mode, t);
+    key_rows(t, "modes");
+    key_bool(&t->answer, t->resp3, "modes_partial", partial);
 }
 
 static void show_fault(void *payload, const char *line)

@@ -513,7 +513,7 @@ def figures_are_told_by_http():
 def half_requests_by_http_end_and_others_are_answered():
     if os.environ.get("WITH_LIBMICROHTTPD", "no") != "yes":
         return
-    with Server("memory:", "--http=127.0.0.1:0") as server:
+    with Server("memory:", "--http=127.0.0.1:0", "--viewers=0") as server:
         where = ("127.0.0.1", server.http_port())
         halves = [socket.create_connection(where) for _ in range(16)]
         for half in halves:
@@ -529,7 +529,7 @@ def half_requests_by_http_end_and_others_are_answered():
 def requests_by_http_that_never_end_are_ended():
     if os.environ.get("WITH_LIBMICROHTTPD", "no") != "yes":
         return
-    with Server("memory:", "--http=127.0.0.1:0") as server:
+    with Server("memory:", "--http=127.0.0.1:0", "--viewers=0") as server:
         where = ("127.0.0.1", server.http_port())
         halves = [socket.create_connection(where) for _ in range(16)]
         for half in halves:

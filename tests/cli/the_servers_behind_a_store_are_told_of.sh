@@ -6,9 +6,13 @@ redis_too
 
 # What differs from run to run.
 steady() {
+    steady_of <out.txt
+}
+
+steady_of() {
     sed -e 's/"identity":"[0-9a-f]*"/"identity":"I"/' -e 's/identity [0-9a-f]*/identity I/' \
         -e 's/"ahead":-\{0,1\}[0-9]*/"ahead":0/' -e "s|$dir|DIR|g" \
-        -e 's/\(SQLite\|Redis\|Valkey\) [0-9][0-9.]*/\1 N/' out.txt
+        -e 's/\(SQLite\|Redis\|Valkey\) [0-9][0-9.]*/\1 N/'
 }
 
 says() {
@@ -18,12 +22,44 @@ says() {
 lines 0 "$USHER" -s memory: status
 says 'itself, memory, nothing survives the process'
 lines 0 "$USHER" -s memory: --json status
-says '{"status":"ok","unknown":0,"unavailable":0,"nodes":[{"role":"itself","answers":true,"software":"memory","durability":"none"}]}'
+says '{"status":"ok","unknown":0,"unavailable":0,"nodes":[{"role":"itself","answers":true,"software":"memory","durability":"none"}],"modes":[],"modes_partial":false}'
 lines 2 "$USHER" -s memory: status all
 holds err.txt 'usher: invalid: `status` takes no arguments'
 
+# scopes that are closed or stopped, with the reason
+modes() {
+    store=$1
+    printf '%s\n' 'number set sales mode=stopped reason="line, \"2\""' 'queue set support mode=closed' \
+        'queue set open service=20s' 'number add free 1' 'room open r' >in
+    lines 0 "$USHER" -s "$store" shell <in
+    lines 0 "$USHER" -s "$store" status
+    tail -n 2 out.txt >modes.txt
+    [ "$(cat modes.txt)" = 'number/sales is stopped: line, "2"
+queue/support is closed' ] || wrong "modes are shown: $(cat out.txt)"
+    lines 0 "$USHER" -s "$store" --json status
+    holds out.txt ',"modes":[{"scope":"number/sales","mode":"stopped","reason":"line, \"2\""},{"scope":"queue/support","mode":"closed"}],"modes_partial":false}'
+    lines 0 "$USHER" -s "$store" --csv status
+    [ "$(sed -n '3,$s/^,*//p' out.txt)" = 'number/sales,stopped,"line, ""2"""
+queue/support,closed,' ] || wrong "modes are rows: $(cat out.txt)"
+    # by a server, too
+    "$USHER" -s "$store" serve --listen=unix:"$dir/serve.sock" 2>serve.log &
+    serve_pid=$!
+    until grep -q 'serving on' serve.log; do
+        kill -0 "$serve_pid" || break
+        sleep 0.05
+    done
+    "$USHER" -s "$store" --json status | steady_of >direct.txt
+    lines 0 "$USHER" -s "usher+unix:$dir/serve.sock" --json status
+    [ "$(steady_of <out.txt)" = "$(cat direct.txt)" ] || wrong "the server answers: $(cat out.txt), not: $(cat direct.txt)"
+    lines 0 "$USHER" -s "usher+unix:$dir/serve.sock" status
+    [ "$(tail -n 2 out.txt)" = "$(cat modes.txt)" ] || wrong "the server shows modes: $(cat out.txt)"
+    kill "$serve_pid"
+    wait "$serve_pid"
+}
+
 case $STORES in
 *sqlite:*)
+    modes "sqlite:$dir/modes.db"
     lines 1 "$USHER" -s "sqlite:$dir/none.db" status
     holds err.txt 'usher: missing: '
     [ ! -e "$dir/none.db" ] || wrong 'who looks makes no file'
@@ -40,16 +76,17 @@ case $STORES in
     lines 3 "$USHER" -s "sqlite:$dir/folder.db" --json status
     says '{"status":"unavailable","message":"open: sqlite: DIR/folder.db: cannot be opened: it is a directory","unknown":0,"unavailable":0,"nodes":[{"role":"itself","answers":false,"address":"DIR/folder.db","why":"sqlite: DIR/folder.db: cannot be opened: it is a directory"}]}'
     lines 0 "$USHER" -s "sqlite:$dir/one.db?sync=normal" --json status
-    says '{"status":"ok","unknown":0,"unavailable":0,"nodes":[{"role":"itself","answers":true,"address":"DIR/one.db","software":"SQLite N","durability":"file","identity":"I"}]}'
+    says '{"status":"ok","unknown":0,"unavailable":0,"nodes":[{"role":"itself","answers":true,"address":"DIR/one.db","software":"SQLite N","durability":"file","identity":"I"}],"modes":[],"modes_partial":false}'
     ;;
 esac
 
 case $STORES in
 *redis*)
+    modes "redis+unix://$dir/redis.sock?prefix=modes"
     lines 0 "$USHER" -s "redis+unix://$dir/redis.sock" status
     says 'master DIR/redis.sock, Redis N, 0 replicas, a power cut may lose the last seconds, identity I'
     lines 0 "$USHER" -s "redis+unix://$dir/redis.sock" --json status
-    says '{"status":"ok","unknown":0,"unavailable":0,"nodes":[{"role":"master","answers":true,"address":"DIR/redis.sock","software":"Redis N","durability":"file","policy":"noeviction","evicts":false,"identity":"I","replicas":0,"ahead":0}]}'
+    says '{"status":"ok","unknown":0,"unavailable":0,"nodes":[{"role":"master","answers":true,"address":"DIR/redis.sock","software":"Redis N","durability":"file","policy":"noeviction","evicts":false,"identity":"I","replicas":0,"ahead":0}],"modes":[],"modes_partial":false}'
     # who gives one command is not told each time how the server is set up; who stays is, once
     redis-cli -s redis.sock CONFIG SET appendonly no >/dev/null
     lines 0 "$USHER" -s "redis+unix://$dir/redis.sock" number add p 1

@@ -1771,6 +1771,8 @@ mutant 'remote: a check without an answer is good' src/cli/remote.c \
     's/^    } else if (!has_keys(ret, needs)) {/    } else if (ret->type != REMOTE_MAP) {/' tests/cli/a_server_is_a_store.sh
 mutant 'remote: a command that was sent is not executed' src/cli/remote.c \
     's/failure(op, r->sent ? USHER_UNKNOWN : USHER_UNAVAILABLE, r->message)/failure(op, USHER_UNAVAILABLE, r->message)/' tests/cli/a_server_is_a_store.sh
+mutant 'remote: a name with a ? is not watched' src/cli/remote.c \
+    's/^    usher__bytes_put(&out, "?\\r\\n");/    usher__bytes_put(\&out, "\\r\\n");/' tests/cli/a_server_is_a_store.sh
 mutant 'metrics: scopes beyond the limit are not counted' src/serve/scrape.c \
     's/^        p->omitted\[noun->noun\]++;/        (void)p->omitted;/' tests/cli/metrics_are_those_of_prometheus.sh
 mutant 'metrics: the list ends with its first page' src/serve/scrape.c \

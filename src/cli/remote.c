@@ -567,37 +567,45 @@ enum usher_status usher__remote_ask(struct remote *r, const char *const *words, 
 /* ---- waiting for changes ------------------------------------------------------------------ */
 
 /* A server that refuses the subscription has nothing to send, and the caller waits its time. */
-void usher__remote_listen(struct remote *r, const char *scope)
+bool usher__remote_listen(struct remote *r, const char *scope)
 {
     struct bytes out = { NULL, 0, 0, 0 };
+    char head[32];
+    bool sent;
 
     r->deadline_ms = clock_ms() + r->place.timeout_ms;
     if (r->listening < 0) {
         r->listening = connect_to(r);
         if (r->listening < 0)
-            return; /* the other connection shows whether the server is gone */
+            return false; /* the other connection shows whether the server is gone */
         if (r->place.secret[0] != '\0') {
             usher__bytes_put(&out, "*2\r\n$4\r\nAUTH\r\n");
             usher__bytes_word(&out, r->place.secret, strlen(r->place.secret));
         }
     }
     usher__bytes_put(&out, "*2\r\n$9\r\nSUBSCRIBE\r\n");
-    usher__bytes_word(&out, scope, strlen(scope));
-    (void)send(r->listening, out.data, out.end, MSG_NOSIGNAL);
+    /* its last ? begins parameters, of which there are none */
+    (void)snprintf(head, sizeof head, "$%zu\r\n", strlen(scope) + 1);
+    usher__bytes_put(&out, head);
+    usher__bytes_put(&out, scope);
+    usher__bytes_put(&out, "?\r\n");
+    sent = send(r->listening, out.data, out.end, MSG_NOSIGNAL) == (ssize_t)out.end;
     (void)usher__cli_resize(out.data, 0);
+    return sent;
 }
 
-void usher__remote_wait(struct remote *r, int64_t ms)
+bool usher__remote_wait(struct remote *r, int64_t ms)
 {
     struct pollfd fd = { .fd = r->listening, .events = POLLIN };
     char bytes[4096];
 
     if (poll(&fd, 1, (int)ms) <= 0)
-        return;
+        return true;
     while (recv(r->listening, bytes, sizeof bytes, 0) > 0)
         ;
-    if ((fd.revents & (POLLHUP | POLLERR)) != 0) {
-        (void)close(r->listening);
-        r->listening = -1;
-    }
+    if ((fd.revents & (POLLHUP | POLLERR)) == 0)
+        return true;
+    (void)close(r->listening);
+    r->listening = -1;
+    return false;
 }

@@ -62,10 +62,12 @@ void usher__remote_value_free(struct remote_value *v);
 const struct remote_value *usher__remote_get(const struct remote_value *v, const char *key,
                                              int type);
 
-/* Subscribe to @scope, which is NOUN/NAME, on a connection of its own. */
-void usher__remote_listen(struct remote *r, const char *scope);
-/* Wait at most @ms, or until the server has sent something to that connection. */
-void usher__remote_wait(struct remote *r, int64_t ms);
+/* Subscribe to @scope, which is NOUN/NAME, on a connection of its own.  Return false if there is
+ * none. */
+bool usher__remote_listen(struct remote *r, const char *scope);
+/* Wait at most @ms, or until the server has sent something to that connection.  Return false if the
+ * connection has ended: its subscriptions have to be made again. */
+bool usher__remote_wait(struct remote *r, int64_t ms);
 
 /* Read the first line of @path, which only its owner may read or write.  NULL, or the fault. */
 const char *usher__secret_read(const char *path, char secret[REMOTE_SECRET_MAX]);

@@ -313,18 +313,22 @@ static void watchers_end(struct watching *w)
         usher_unwatch(w->cli->engine, w->of[i].watcher);
 }
 
-/* The server sends the changes that are made through it, and the log is read then.  Those of other
- * processes are read every half second. */
+/* The server confirms a subscription and sends the changes of all processes; each time the log is
+ * read. */
 static void remote_wait(struct watching *w, int64_t ms)
 {
-    int64_t every_ms = w->every_ms != 0 ? w->every_ms : EVERY_MS;
+    int64_t every_ms = w->every_ms != 0 ? w->every_ms : CHECK_MS;
 
     for (size_t i = 0; w->every_ms == 0 && i < w->n; i++) {
-        if (!w->of[i].listens)
-            usher__remote_listen(w->cli->remote, w->of[i].scope);
-        w->of[i].listens = true;
+        struct followed *f = &w->of[i];
+
+        f->listens = f->listens || usher__remote_listen(w->cli->remote, f->scope);
+        if (!f->listens)
+            every_ms = EVERY_MS;
     }
-    usher__remote_wait(w->cli->remote, ms < every_ms ? ms : every_ms);
+    if (!usher__remote_wait(w->cli->remote, ms < every_ms ? ms : every_ms))
+        for (size_t i = 0; i < w->n; i++)
+            w->of[i].listens = false;
 }
 
 /* Wait at most @ms until a log has to be read. */

@@ -162,6 +162,20 @@ def changes_are_watched():
         time.sleep(0.3)
         server.stop()
         assert watch.wait(PATIENCE) == 3 and b"closed the connection" in watch.stderr.read()
+    # changes of other processes, without reading the log over and over
+    with Server("sqlite:DIR/db") as server:
+        server.shell(["room open a?b log=50"])
+        watch = subprocess.Popen([USHER, "-s", _url(server), "watch", "room/a?b", "--max=1"], stdout=subprocess.PIPE)
+        while server.info("subscriptions") != 1:
+            time.sleep(0.01)
+        time.sleep(0.5)
+        before = server.info("total_commands_processed")
+        time.sleep(2)
+        assert server.info("total_commands_processed") == before
+        began = time.monotonic()
+        server.shell(["room set a?b f others"])
+        assert watch.stdout.readline() == b"room/a?b 2: set f f=others\n" and time.monotonic() - began < 4
+        assert watch.wait(PATIENCE) == 0
 
 
 # ---- servers that are none -------------------------------------------------------------------

@@ -18,11 +18,18 @@
  * repeats it until its deadline: the server executes it once, whatever is lost.  Verbs that are safe
  * without an id (`queue alive`, `number renew`, all that read) are repeated with again().
  *
+ * Answers and messages of a connection come in the order of the server: code that awaits an answer
+ * runs before a message that was sent after it.
+ *
  * A subscription continues after the last version that it had, also on a new connection.  A message
  * is a notice, or { gap: true, why, before, version } if notices are missing: then read the scope
  * again.  See MESSAGES in usher-serve(8).
+ *
+ *     const room = await usher.room('lobby');               // a copy that follows the room: class Room
+ *     const ids = usher.ids('orders');                      // await ids.next(): a BigInt
  */
 'use strict';
+const { EventEmitter } = require('events');
 const net = require('net');
 const { randomUUID } = require('crypto');
 
@@ -88,7 +95,7 @@ class Usher {
 
     put(words, repeats) {
         const flat = words.flatMap((word) => typeof word !== 'object' ? [word]
-            : Object.entries(word).map(([key, value]) => `${key}=${value}`));
+            : Object.entries(word).filter(([, value]) => value !== undefined).map(([key, value]) => `${key}=${value}`));
         return new Promise((resolve, reject) => {
             if (this.closed) return reject(new UsherError('UNAVAILABLE', 'the client is closed'));
             const command = { bytes: Usher.packed(flat), repeats, resolve, reject, sent: false, done: false };
@@ -191,10 +198,17 @@ class Usher {
     pushed([word, name, text]) {
         const sub = this.channels.get(name);
         if (word !== 'message') { // the reply to the oldest command
-            const { sub: asked } = this.expected.shift();
-            if (asked) asked.confirmed.resolve();
+            const asked = this.expected.shift();
+            if (asked && asked.sub) asked.sub.confirmed.resolve();
         } else if (sub) {
-            sub.came(JSON.parse(text));
+            let message;
+            try {
+                message = JSON.parse(text);
+            } catch {
+                this.socket.destroy(); // and again after the last message
+                return;
+            }
+            sub.came(message);
         }
     }
 
@@ -202,6 +216,7 @@ class Usher {
 
     connect() {
         this.bytes = Buffer.alloc(0);
+        this.values = []; // that came and wait for their turn
         this.expected = []; // what the next replies answer, in order
         this.ready = false;
         this.channels.clear();
@@ -231,13 +246,32 @@ class Usher {
 
     came(data) {
         this.bytes = this.bytes.length ? Buffer.concat([this.bytes, data]) : data;
-        const at = { from: 0 };
+        const at = { from: 0 }, idle = this.values.length === 0;
         let begin = 0;
-        for (let value; (value = this.read(at)) !== undefined; begin = at.from) {
-            if (value instanceof Push) this.pushed(value);
-            else this.reply(value);
+        try {
+            for (let value; (value = this.read(at)) !== undefined; begin = at.from) this.values.push(value);
+        } catch (error) {
+            this.socket.destroy(error);
         }
         this.bytes = this.bytes.subarray(begin);
+        if (idle) this.deliver();
+    }
+
+    // One value after another.  What awaits an answer runs before a message that came after it.
+    deliver() {
+        for (const values = this.values; values.length > 0; values.shift()) {
+            if (values[0] instanceof Push) {
+                this.pushed(values[0]);
+                continue;
+            }
+            this.reply(values[0]);
+            if (!(values[1] instanceof Push)) continue;
+            setImmediate(() => {
+                values.shift();
+                if (values === this.values) this.deliver();
+            });
+            return;
+        }
     }
 
     reply(value) {
@@ -260,11 +294,13 @@ class Usher {
     }
 
     // The value at at.from, which moves after it; undefined: not all of it has come.
-    read(at) {
+    read(at, depth = 0) {
         const end = this.bytes.indexOf('\r\n', at.from);
         if (end < 0) return undefined;
         const kind = String.fromCharCode(this.bytes[at.from]), rest = this.bytes.toString('utf8', at.from + 1, end);
         at.from = end + 2;
+        if (depth > 8 || !'+-:,#_$*>%'.includes(kind) || ('$*>%'.includes(kind) && !/^\d{1,9}$/.test(rest)))
+            throw new Error('this is not the protocol of usher serve');
         if (kind === '$') {
             const from = at.from;
             at.from += Number(rest) + 2;
@@ -273,7 +309,7 @@ class Usher {
         if (kind === '*' || kind === '>' || kind === '%') {
             const values = kind === '>' ? new Push() : [];
             for (let n = Number(rest) * (kind === '%' ? 2 : 1); n > 0; n--) {
-                const value = this.read(at);
+                const value = this.read(at, depth + 1);
                 if (value === undefined) return undefined;
                 values.push(value);
             }
@@ -288,6 +324,18 @@ class Usher {
         return kind === '#' ? rest === 't' : kind === '_' ? null : rest;
     }
 
+    // A copy of a room, which follows it.
+    async room(name) {
+        const room = new Room(this, name);
+        await room.read();
+        return room;
+    }
+
+    // Ids of a dispenser, of which it takes n at a time.
+    ids(name, n = 100) {
+        return new Ids(this, name, n);
+    }
+
     close() {
         this.closed = true;
         this.socket.destroy();
@@ -299,4 +347,182 @@ class Usher {
 
 class Push extends Array {}
 
-module.exports = { Usher, UsherError };
+/* ---- a copy of a room -------------------------------------------------------------------------------------- */
+
+// An object for names of any kind, "__proto__" too.
+function names(of = {}) {
+    return Object.assign(Object.create(null), of);
+}
+
+/*
+ * state ("open", "locked" or "closed"), epoch, version, fields { field: value }, roles { role: member },
+ * members { member: { state, since, fields } }, shares { share: { member, fields } }, and all, the fields of all members.
+ * Events: `change` with the notice, `read` after the room was read as a whole, `close`.
+ */
+class Room extends EventEmitter {
+    constructor(usher, name) {
+        super();
+        this.usher = usher;
+        this.name = name;
+        this.reading = null;
+        this.clear('closed');
+    }
+
+    clear(state) {
+        Object.assign(this, { state, fields: names(), members: names(), roles: names(), shares: names(), all: names() });
+    }
+
+    /*
+     * Read all pages, and follow the changes after the first one.  Later pages may have some of them already: the same
+     * change twice leads to the same room.
+     */
+    async read() {
+        const read = (this.reading = {}); // a later call makes an earlier one void
+        let first, page;
+        do {
+            page = await this.usher.again('room', 'snapshot', this.name, first !== undefined ? { after: page.next, epoch: first.epoch } : {});
+            if (this.reading !== read) return;
+            if (page.status === 'stale') { // another room of this name: from its first page
+                first = undefined;
+                page.next = 0;
+                continue;
+            }
+            if (page.status !== 'ok') {
+                this.gone();
+                if (this.sub === undefined) await this.follow({ since: 0 }); // it may be opened
+                return;
+            }
+            if (first === undefined) {
+                first = page;
+                this.clear(page.state);
+            }
+            Object.assign(this.fields, page.fields);
+            Object.assign(this.roles, page.roles);
+            Object.assign(this.all, page.all);
+            for (const { member, state, since, fields } of page.members) this.members[member] = { state, since, fields: names(fields) };
+            for (const { share, member, fields } of page.shares) this.shares[share] = { member, fields: names(fields) };
+        } while (page.next !== null);
+        Object.assign(this, { epoch: first.epoch, version: first.version, mark: first.mark, reading: null });
+        await this.follow({ since: this.version, epoch: this.epoch });
+        this.emit('read');
+    }
+
+    async follow(position) {
+        this.close();
+        this.sub = await this.usher.subscribe('room/' + this.name, (notice) => this.heard(notice), position);
+    }
+
+    // There is no such room, or not any more.
+    gone() {
+        const there = this.epoch !== undefined;
+        this.clear('closed');
+        this.over = this.epoch; // what else comes of that room does not count
+        this.epoch = undefined;
+        this.reading = null;
+        if (there) this.emit('close');
+    }
+
+    heard(notice) {
+        if (this.reading !== null || (notice.epoch === this.over && !notice.gap)) return;
+        const follows = notice.epoch === this.epoch && (notice.was === undefined || notice.was === this.mark);
+        if (notice.gap || notice.data === null || !follows || !this.apply(notice)) {
+            if (notice.why === 'gone') this.gone();
+            else this.read().catch(() => setTimeout(() => this.usher.closed || this.heard(notice), PAUSE_MS));
+            return;
+        }
+        this.version = notice.version;
+        this.mark = notice.mark;
+        this.emit('change', notice);
+        if (this.state === 'closing') this.gone();
+    }
+
+    // Return false if it is a change that this code does not know.
+    apply({ verb, subject, to, data, owner, time }) {
+        switch (verb) {
+        case 'open':
+        case 'lock':
+        case 'unlock':
+        case 'close':
+        case 'empty':
+        case 'done':
+            this.state = to;
+            break;
+        case 'set':
+            Object.assign(this.fields, data);
+            break;
+        case 'unset':
+            delete this.fields[subject];
+            break;
+        case 'all':
+            Object.assign(this.all, data);
+            for (const member of Object.values(this.members)) Object.assign(member.fields, data);
+            break;
+        case 'role':
+            if (owner === null) delete this.roles[subject];
+            else this.roles[subject] = owner;
+            break;
+        case 'share':
+            this.shares[subject] = this.shares[subject] || { member: owner, fields: names() };
+            Object.assign(this.shares[subject].fields, data);
+            break;
+        case 'unshare':
+            delete this.shares[subject];
+            break;
+        case 'outage':
+            break;
+        case 'join':
+        case 'leave':
+        case 'kick':
+        case 'expire':
+        case 'fade':
+        case 'drop':
+        case 'alive':
+        case 'member':
+            if (to === 'absent' || to === 'banned') {
+                delete this.members[subject];
+                for (const [role, holder] of Object.entries(this.roles)) if (holder === subject) delete this.roles[role];
+                for (const [share, { member }] of Object.entries(this.shares)) if (member === subject) delete this.shares[share];
+            } else {
+                this.members[subject] = this.members[subject] || { since: time, fields: names(this.all) };
+                this.members[subject].state = to;
+                Object.assign(this.members[subject].fields, data);
+            }
+            break;
+        default:
+            return false;
+        }
+        return true;
+    }
+
+    close() {
+        if (this.sub !== undefined) this.usher.unsubscribe(this.sub);
+    }
+}
+
+/* ---- ids --------------------------------------------------------------------------------------------------- */
+
+class Ids {
+    constructor(usher, name, n) {
+        Object.assign(this, { usher, name, n, at: 0n, left: 0, by: 1n, taking: null });
+    }
+
+    // The next id, as a BigInt.  Ids that were taken and not used are gaps.
+    async next() {
+        while (this.left === 0) {
+            this.taking = this.taking || this.take().finally(() => (this.taking = null));
+            await this.taking;
+        }
+        const id = this.at;
+        this.at += this.by;
+        this.left--;
+        return id;
+    }
+
+    async take() {
+        const segment = await this.usher.once('id', 'next', this.name, { n: this.n });
+        if (segment.status !== 'ok') throw new UsherError(segment.status.toUpperCase(), `no ids of ${this.name}: ${segment.status}`);
+        Object.assign(this, { at: BigInt(segment.first), by: BigInt(segment.by), left: segment.n });
+    }
+}
+
+module.exports = { Usher, UsherError, Room, Ids };

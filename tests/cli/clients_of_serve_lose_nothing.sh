@@ -14,6 +14,7 @@ there() {
 there python3 || exit 77
 if there node; then
     python3 -B "$here/../clients/own.py" usher.js node "$here/../clients/usher_js.js" || exit 1
+    node "$here/../clients/usher_js_more.js" || exit 1
 fi
 for way in threads asyncio; do
     python3 -B "$here/../clients/own.py" "usher.py with $way" python3 "$here/../clients/usher_py.py" $way || exit 1

@@ -54,7 +54,8 @@ class Subscription {
     }
 
     came(message) {
-        if (message.gap) { // `gone`: whatever is created next has another epoch
+        if (message.gap) {
+            // `gone`: whatever is created next has another epoch
             this.since = message.version || 0;
             this.epoch = message.why === 'gone' ? null : message.epoch;
         } else if (message.verb !== 'lost') {
@@ -72,6 +73,7 @@ class Usher {
         this.commands = []; // in order; those that were sent come first
         this.subscriptions = new Set();
         this.channels = new Map(); // by name
+        this.rooms = new Map(); // copies, by name
         this.fault = 'no answer yet';
         this.connect();
     }
@@ -90,12 +92,19 @@ class Usher {
 
     // The same for any verb with request ids.
     once(...words) {
-        return this.put([...words, { req: randomUUID() }], true);
+        const fields = words.indexOf('--', 3); // after it all words are fields
+        words.splice(fields < 0 ? words.length : fields, 0, { req: randomUUID() });
+        return this.put(words, true);
     }
 
     put(words, repeats) {
-        const flat = words.flatMap((word) => typeof word !== 'object' ? [word]
-            : Object.entries(word).filter(([, value]) => value !== undefined).map(([key, value]) => `${key}=${value}`));
+        const flat = words.flatMap((word) =>
+            typeof word !== 'object'
+                ? [word]
+                : Object.entries(word)
+                      .filter(([, value]) => value !== undefined)
+                      .map(([key, value]) => `${key}=${value}`),
+        );
         return new Promise((resolve, reject) => {
             if (this.closed) return reject(new UsherError('UNAVAILABLE', 'the client is closed'));
             const command = { bytes: Usher.packed(flat), repeats, resolve, reject, sent: false, done: false };
@@ -107,7 +116,8 @@ class Usher {
 
     static packed(words) {
         const parts = [`*${words.length}\r\n`];
-        for (const word of words.map((w) => Buffer.from(String(w)))) parts.push(`$${word.length}\r\n`, word, '\r\n');
+        for (const word of words.map((w) => Buffer.from(String(w))))
+            parts.push(`$${word.length}\r\n`, word, '\r\n');
         return Buffer.concat(parts.map((part) => Buffer.from(part)));
     }
 
@@ -127,7 +137,10 @@ class Usher {
 
     // doubt: a try before this one may have been executed.
     fail(command, message) {
-        this.settle(command, new UsherError(command.sent || command.doubt ? 'UNKNOWN' : 'UNAVAILABLE', message));
+        this.settle(
+            command,
+            new UsherError(command.sent || command.doubt ? 'UNKNOWN' : 'UNAVAILABLE', message),
+        );
     }
 
     send() {
@@ -142,7 +155,11 @@ class Usher {
 
     answered(command, value) {
         const error = value instanceof UsherError ? value : null;
-        const tryAgain = error && command.repeats && !command.done && (error.kind === 'UNKNOWN' || error.kind === 'UNAVAILABLE');
+        const tryAgain =
+            error &&
+            command.repeats &&
+            !command.done &&
+            (error.kind === 'UNKNOWN' || error.kind === 'UNAVAILABLE');
         if (tryAgain) {
             command.sent = false;
             command.doubt = command.doubt || error.kind === 'UNKNOWN';
@@ -162,7 +179,8 @@ class Usher {
         const [noun, ...name] = scope.split('/');
         if ([...this.subscriptions].some((sub) => sub.scope === scope))
             throw new UsherError('INVALID', `${scope}: this client has subscribed to it already`);
-        if (since === null) { // read where it is, so that a reconnect before the first message misses nothing
+        if (since === null) {
+            // read where it is, so that a reconnect before the first message misses nothing
             const now = await this.again(noun, 'changes', name.join('/'), { max: 1 });
             since = now.status === 'missing' ? 0 : now.version;
             epoch = now.epoch || null;
@@ -197,7 +215,8 @@ class Usher {
 
     pushed([word, name, text]) {
         const sub = this.channels.get(name);
-        if (word !== 'message') { // the reply to the oldest command
+        if (word !== 'message') {
+            // the reply to the oldest command
             const asked = this.expected.shift();
             if (asked && asked.sub) asked.sub.confirmed.resolve();
         } else if (sub) {
@@ -221,14 +240,20 @@ class Usher {
         this.ready = false;
         this.channels.clear();
         this.socket = net.connect(this.address);
-        const hello = ['HELLO', 3, ...(this.options.password ? ['AUTH', 'default', this.options.password] : [])];
+        const hello = [
+            'HELLO',
+            3,
+            ...(this.options.password ? ['AUTH', 'default', this.options.password] : []),
+        ];
         this.socket.on('connect', () => {
             this.socket.setNoDelay(true);
             this.expected.push({ hello: true });
             this.socket.write(Usher.packed(hello));
         });
         this.socket.on('data', (data) => this.came(data));
-        this.socket.on('error', (error) => { this.fault = error.message; });
+        this.socket.on('error', (error) => {
+            this.fault = error.message;
+        });
         this.socket.on('close', () => this.lost());
     }
 
@@ -246,7 +271,8 @@ class Usher {
 
     came(data) {
         this.bytes = this.bytes.length ? Buffer.concat([this.bytes, data]) : data;
-        const at = { from: 0 }, idle = this.values.length === 0;
+        const at = { from: 0 },
+            idle = this.values.length === 0;
         let begin = 0;
         try {
             for (let value; (value = this.read(at)) !== undefined; begin = at.from) this.values.push(value);
@@ -297,7 +323,8 @@ class Usher {
     read(at, depth = 0) {
         const end = this.bytes.indexOf('\r\n', at.from);
         if (end < 0) return undefined;
-        const kind = String.fromCharCode(this.bytes[at.from]), rest = this.bytes.toString('utf8', at.from + 1, end);
+        const kind = String.fromCharCode(this.bytes[at.from]),
+            rest = this.bytes.toString('utf8', at.from + 1, end);
         at.from = end + 2;
         if (depth > 8 || !'+-:,#_$*>%'.includes(kind) || ('$*>%'.includes(kind) && !/^\d{1,9}$/.test(rest)))
             throw new Error('this is not the protocol of usher serve');
@@ -313,8 +340,11 @@ class Usher {
                 if (value === undefined) return undefined;
                 values.push(value);
             }
-            return kind !== '%' ? values : Object.fromEntries(
-                Array.from({ length: values.length / 2 }, (_, i) => values.slice(2 * i, 2 * i + 2)));
+            return kind !== '%'
+                ? values
+                : Object.fromEntries(
+                      Array.from({ length: values.length / 2 }, (_, i) => values.slice(2 * i, 2 * i + 2)),
+                  );
         }
         if (kind === '-') {
             const [word, ...message] = rest.split(' ');
@@ -324,10 +354,17 @@ class Usher {
         return kind === '#' ? rest === 't' : kind === '_' ? null : rest;
     }
 
-    // A copy of a room, which follows it.
+    // A copy of a room, which follows it.  There is one for each room, until all that asked for it have closed it.
     async room(name) {
-        const room = new Room(this, name);
-        await room.read();
+        const room = this.rooms.get(name) || new Room(this, name);
+        this.rooms.set(name, room);
+        room.users++;
+        try {
+            await room.begun();
+        } catch (error) {
+            room.close();
+            throw error;
+        }
         return room;
     }
 
@@ -340,7 +377,8 @@ class Usher {
         this.closed = true;
         this.socket.destroy();
         for (const command of this.commands) this.fail(command, 'the client was closed');
-        for (const sub of this.subscriptions) sub.confirmed.reject(new UsherError('UNAVAILABLE', 'the client was closed'));
+        for (const sub of this.subscriptions)
+            sub.confirmed.reject(new UsherError('UNAVAILABLE', 'the client was closed'));
         this.commands = [];
     }
 }
@@ -365,11 +403,29 @@ class Room extends EventEmitter {
         this.usher = usher;
         this.name = name;
         this.reading = null;
+        this.users = 0;
         this.clear('closed');
     }
 
+    begun() {
+        this.first =
+            this.first ||
+            this.read().catch((error) => {
+                this.first = undefined;
+                throw error;
+            });
+        return this.first;
+    }
+
     clear(state) {
-        Object.assign(this, { state, fields: names(), members: names(), roles: names(), shares: names(), all: names() });
+        Object.assign(this, {
+            state,
+            fields: names(),
+            members: names(),
+            roles: names(),
+            shares: names(),
+            all: names(),
+        });
     }
 
     /*
@@ -380,9 +436,15 @@ class Room extends EventEmitter {
         const read = (this.reading = {}); // a later call makes an earlier one void
         let first, page;
         do {
-            page = await this.usher.again('room', 'snapshot', this.name, first !== undefined ? { after: page.next, epoch: first.epoch } : {});
+            page = await this.usher.again(
+                'room',
+                'snapshot',
+                this.name,
+                first !== undefined ? { after: page.next, epoch: first.epoch } : {},
+            );
             if (this.reading !== read) return;
-            if (page.status === 'stale') { // another room of this name: from its first page
+            if (page.status === 'stale') {
+                // another room of this name: from its first page
                 first = undefined;
                 page.next = 0;
                 continue;
@@ -399,8 +461,10 @@ class Room extends EventEmitter {
             Object.assign(this.fields, page.fields);
             Object.assign(this.roles, page.roles);
             Object.assign(this.all, page.all);
-            for (const { member, state, since, fields } of page.members) this.members[member] = { state, since, fields: names(fields) };
-            for (const { share, member, fields } of page.shares) this.shares[share] = { member, fields: names(fields) };
+            for (const { member, state, since, fields } of page.members)
+                this.members[member] = { state, since, fields: names(fields) };
+            for (const { share, member, fields } of page.shares)
+                this.shares[share] = { member, fields: names(fields) };
         } while (page.next !== null);
         Object.assign(this, { epoch: first.epoch, version: first.version, mark: first.mark, reading: null });
         await this.follow({ since: this.version, epoch: this.epoch });
@@ -408,7 +472,7 @@ class Room extends EventEmitter {
     }
 
     async follow(position) {
-        this.close();
+        if (this.sub !== undefined) this.usher.unsubscribe(this.sub);
         this.sub = await this.usher.subscribe('room/' + this.name, (notice) => this.heard(notice), position);
     }
 
@@ -439,63 +503,67 @@ class Room extends EventEmitter {
     // Return false if it is a change that this code does not know.
     apply({ verb, subject, to, data, owner, time }) {
         switch (verb) {
-        case 'open':
-        case 'lock':
-        case 'unlock':
-        case 'close':
-        case 'empty':
-        case 'done':
-            this.state = to;
-            break;
-        case 'set':
-            Object.assign(this.fields, data);
-            break;
-        case 'unset':
-            delete this.fields[subject];
-            break;
-        case 'all':
-            Object.assign(this.all, data);
-            for (const member of Object.values(this.members)) Object.assign(member.fields, data);
-            break;
-        case 'role':
-            if (owner === null) delete this.roles[subject];
-            else this.roles[subject] = owner;
-            break;
-        case 'share':
-            this.shares[subject] = this.shares[subject] || { member: owner, fields: names() };
-            Object.assign(this.shares[subject].fields, data);
-            break;
-        case 'unshare':
-            delete this.shares[subject];
-            break;
-        case 'outage':
-            break;
-        case 'join':
-        case 'leave':
-        case 'kick':
-        case 'expire':
-        case 'fade':
-        case 'drop':
-        case 'alive':
-        case 'member':
-            if (to === 'absent' || to === 'banned') {
-                delete this.members[subject];
-                for (const [role, holder] of Object.entries(this.roles)) if (holder === subject) delete this.roles[role];
-                for (const [share, { member }] of Object.entries(this.shares)) if (member === subject) delete this.shares[share];
-            } else {
-                this.members[subject] = this.members[subject] || { since: time, fields: names(this.all) };
-                this.members[subject].state = to;
-                Object.assign(this.members[subject].fields, data);
-            }
-            break;
-        default:
-            return false;
+            case 'open':
+            case 'lock':
+            case 'unlock':
+            case 'close':
+            case 'empty':
+            case 'done':
+                this.state = to;
+                break;
+            case 'set':
+                Object.assign(this.fields, data);
+                break;
+            case 'unset':
+                delete this.fields[subject];
+                break;
+            case 'all':
+                Object.assign(this.all, data);
+                for (const member of Object.values(this.members)) Object.assign(member.fields, data);
+                break;
+            case 'role':
+                if (owner === null) delete this.roles[subject];
+                else this.roles[subject] = owner;
+                break;
+            case 'share':
+                this.shares[subject] = this.shares[subject] || { member: owner, fields: names() };
+                Object.assign(this.shares[subject].fields, data);
+                break;
+            case 'unshare':
+                delete this.shares[subject];
+                break;
+            case 'outage':
+                break;
+            case 'join':
+            case 'leave':
+            case 'kick':
+            case 'expire':
+            case 'fade':
+            case 'drop':
+            case 'alive':
+            case 'member':
+                if (to === 'absent' || to === 'banned') {
+                    delete this.members[subject];
+                    for (const [role, holder] of Object.entries(this.roles))
+                        if (holder === subject) delete this.roles[role];
+                    for (const [share, { member }] of Object.entries(this.shares))
+                        if (member === subject) delete this.shares[share];
+                } else {
+                    this.members[subject] = this.members[subject] || { since: time, fields: names(this.all) };
+                    this.members[subject].state = to;
+                    Object.assign(this.members[subject].fields, data);
+                }
+                break;
+            default:
+                return false;
         }
         return true;
     }
 
     close() {
+        if (--this.users > 0) return;
         if (this.sub !== undefined) this.usher.unsubscribe(this.sub);
+        this.usher.rooms.delete(this.name);
     }
 }
 
@@ -520,7 +588,8 @@ class Ids {
 
     async take() {
         const segment = await this.usher.once('id', 'next', this.name, { n: this.n });
-        if (segment.status !== 'ok') throw new UsherError(segment.status.toUpperCase(), `no ids of ${this.name}: ${segment.status}`);
+        if (segment.status !== 'ok')
+            throw new UsherError(segment.status.toUpperCase(), `no ids of ${this.name}: ${segment.status}`);
         Object.assign(this, { at: BigInt(segment.first), by: BigInt(segment.by), left: segment.n });
     }
 }

@@ -76,7 +76,9 @@ def _packed(words):
 
 
 def _words(words, options):
-    return [*words, *("%s=%s" % option for option in options.items())]
+    """The words, with the options before those that are fields."""
+    fields = words.index("--", 3) if "--" in words[3:] else len(words)
+    return [*words[:fields], *("%s=%s" % option for option in options.items()), *words[fields:]]
 
 
 class _Subscription:

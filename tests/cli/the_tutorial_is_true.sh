@@ -54,6 +54,7 @@ for page in "$top_srcdir"/docs/tutorial/*.md; do
     number_of_check=$((number_of_check + 1))
     case $name in
     README) [ "$n" -ge 1 ] ;;
+    6-web) [ "$n" -ge 10 ] ;;
     *) [ "$n" -ge 20 ] && [ "$c" -ge 1 ] ;;
     esac || wrong "$name has commands and a program (found $n and $c)"
     i=0
@@ -77,5 +78,5 @@ for page in "$top_srcdir"/docs/tutorial/*.md; do
         }
     done
 done
-[ "$pages" -ge 6 ] || wrong "the tutorial has an index and five pages (found $pages)"
+[ "$pages" -ge 7 ] || wrong "the tutorial has an index and six pages (found $pages)"
 finish

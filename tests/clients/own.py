@@ -19,6 +19,14 @@ from serve import Server, status
 from stock import Library, free_port
 
 
+def a_request_id_is_no_field(options):
+    port = free_port()
+    with Server("memory:", "--listen=127.0.0.1:%d" % port) as server, Library(port, options) as it:
+        server.client().ask("room", "open", "r")
+        assert it.ask("once", "room", "set", "r", "f", "1", "--", "lease=2")["done"]["status"] == "ok"
+        assert it.ask("again", "room", "get", "r")["done"]["fields"] == {"f": "1", "lease": "2"}
+
+
 def a_command_is_executed_once(options):
     port, n = free_port(), 60
     with Server("sqlite:DIR/db", "--listen=127.0.0.1:%d" % port) as server:
@@ -160,7 +168,7 @@ def a_subscription_goes_on_where_it_was(options):
 if __name__ == "__main__":
     NAME, stock.PROGRAM, OPTIONS = sys.argv[1], sys.argv[2:4], sys.argv[4:]
     for scenario in (stock.changes_are_delivered, stock.a_server_that_is_killed_makes_no_hole, stock.a_gap_is_told,
-                     a_command_is_executed_once, a_lost_answer_is_asked_for_again,
+                     a_request_id_is_no_field, a_command_is_executed_once, a_lost_answer_is_asked_for_again,
                      a_deadline_is_kept, a_subscription_goes_on_where_it_was):
         print("== %s: %s" % (NAME, scenario.__name__.replace("_", " ")), flush=True)
         scenario(OPTIONS)

@@ -1,0 +1,438 @@
+#!/usr/bin/env node
+// SPDX-License-Identifier: MIT
+/*
+ * A live chat on usher: customers wait in a queue, agents accept them, and both talk in a room.
+ *
+ *     node server.js [--port=8080] [--store=sqlite:webchat.db] [--usher=usher.sock]
+ *
+ * It starts `usher serve` for the store ($USHER is the program, else `usher'), or with --usher= uses
+ * one that runs.  Customers open http://127.0.0.1:8080/, agents http://127.0.0.1:8080/desk.  Any
+ * number of these servers may use one usher, or several with a store that they share.
+ *
+ * This server keeps nothing: a page names itself, and after a restart everything is read again.
+ *   queue `chat`       who waits, who serves whom.  A user is one arrival of a customer, a random
+ *                      id that never comes again, so the chat room has that name, too.
+ *   room `chat-ID`     name and topic of the customer, the case number, and the messages m1, m2, …
+ *   serial `case`      case numbers without gaps.  One that is reserved has no end (lease=0), because it
+ *                      is shown before it is confirmed: it must not go to another customer.
+ *   numbers `callerid` a number for a call to the customer, one call each
+ * Heartbeats are sent here, for each page that is open.  A browser slows the timers of a page that
+ * nobody looks at.
+ */
+'use strict';
+const { spawn } = require('child_process');
+const crypto = require('crypto');
+const fs = require('fs');
+const http = require('http');
+const os = require('os');
+const path = require('path');
+const { Usher } = require('../clients/usher.js');
+
+const BEAT_MS = 5000; // the queue ends a silent user or agent after 15 s
+const GONE_MS = 12000; // a page that does not come back within this time has left
+const TOPICS = ['sales', 'support'];
+const MESSAGE_MAX = 2000;
+const option = (name, otherwise) =>
+    (process.argv.find((word) => word.startsWith(`--${name}=`)) || `=${otherwise}`).replace(/^[^=]*=/, '');
+
+const customers = new Map(),
+    agents = new Map(); // of open pages, by id and by name
+let usher;
+
+/* ---- pages ------------------------------------------------------------------------------------- */
+
+// A page that is open in any number of tabs, by server-sent events.  It gets a view when that changes.
+class Page {
+    constructor(pages, key) {
+        Object.assign(this, { pages, key, tabs: new Set(), last: '', leaving: null });
+        pages.set(key, this);
+    }
+
+    open(response) {
+        clearTimeout(this.leaving);
+        response.writeHead(200, { 'Content-Type': 'text/event-stream', 'Cache-Control': 'no-store' });
+        response.write('retry: 500\n\n' + (this.last !== '' ? `data: ${this.last}\n\n` : ''));
+        this.tabs.add(response);
+        response.on('close', () => {
+            this.tabs.delete(response);
+            if (this.tabs.size === 0) this.leaving = setTimeout(() => this.close(), GONE_MS);
+        });
+    }
+
+    show(view) {
+        const text = JSON.stringify(view);
+        if (text === this.last) return;
+        this.last = text;
+        for (const tab of this.tabs) tab.write(`data: ${text}\n\n`);
+    }
+
+    close() {
+        this.pages.delete(this.key);
+        for (const room of Object.values(this.rooms || {})) room.close();
+        this.left();
+    }
+}
+
+// What is known of the chat of a customer: the room as the pages show it.
+function talk(room) {
+    if (room === undefined || room.epoch === undefined) return null;
+    const messages = [];
+    for (let i = 1; room.fields[`m${i}`] !== undefined; i++) messages.push(JSON.parse(room.fields[`m${i}`]));
+    return {
+        name: room.fields.name,
+        topic: room.fields.topic,
+        case: room.fields.case || null,
+        call: room.fields.call || null,
+        messages,
+        typing: Object.entries(room.members)
+            .filter(([, m]) => m.fields.typing === '1')
+            .map(([member]) => member),
+    };
+}
+
+async function follow(page, id) {
+    page.rooms = page.rooms || {};
+    if (page.rooms[id] === undefined) {
+        page.rooms[id] = await usher.room(`chat-${id}`);
+        page.rooms[id].on('change', refresh).on('read', refresh).on('close', refresh);
+    }
+    return page.rooms[id];
+}
+
+/* ---- customers --------------------------------------------------------------------------------- */
+
+class Customer extends Page {
+    constructor(id, { name, topic, since }) {
+        super(customers, id);
+        Object.assign(this, { id, name, topic, since, ended: null });
+    }
+
+    // Arrive, or report.  After a loss of the store the old `since` gives the old place.
+    async beat() {
+        if (this.ended !== null) return;
+        const now = await usher.again('queue', 'alive', 'chat', { user: this.id });
+        if (now.status !== 'missing') return;
+        const [visit] =
+            (await usher.again('queue', 'history', 'chat', { user: this.id, max: 1 })).visits || [];
+        if (visit !== undefined && visit.outcome !== 'lost' && visit.outcome !== 'requeued') {
+            if (this.moving !== true) this.ended = visit.outcome === 'seated' ? 'finished' : visit.outcome;
+            return;
+        }
+        await usher.once('queue', 'apply', 'chat', this.id, { lane: this.topic, since: this.since });
+    }
+
+    async arrive() {
+        await usher.once('room', 'open', `chat-${this.id}`, { ttl: '60s', linger: '60s' });
+        await usher.once('room', 'join', `chat-${this.id}`, this.id);
+        await usher.once('room', 'set', `chat-${this.id}`, 'name', this.name);
+        await usher.once('room', 'set', `chat-${this.id}`, 'topic', this.topic);
+        await this.beat();
+        await follow(this, this.id);
+        refresh();
+    }
+
+    async stay() {
+        await this.beat();
+        await usher.again('room', 'alive', `chat-${this.id}`, this.id);
+    }
+
+    async view(place) {
+        const room = this.rooms && this.rooms[this.id];
+        if (this.ended !== null && room !== undefined) await room.read(); // the last view: nothing may be on its way
+        return {
+            id: this.id,
+            place: this.ended !== null ? 'ended' : place.place,
+            ahead: place.index,
+            wait: place.wait,
+            agent: place.agent,
+            why: this.ended || place.why,
+            talk: talk(room),
+        };
+    }
+
+    left() {
+        usher.once('queue', 'leave', 'chat', this.id).catch(() => {});
+        usher.once('room', 'leave', `chat-${this.id}`, this.id).catch(() => {});
+    }
+}
+
+/* ---- agents ------------------------------------------------------------------------------------ */
+
+class Agent extends Page {
+    constructor(name, lanes) {
+        super(agents, name);
+        Object.assign(this, { name, lanes });
+    }
+
+    async stay() {
+        const now = await usher.again('queue', 'alive', 'chat', { agent: this.name });
+        if (now.status === 'missing')
+            await usher.once('queue', 'login', 'chat', this.name, { lanes: this.lanes });
+        for (const id of Object.keys(this.rooms || {}))
+            await usher.again('room', 'alive', `chat-${id}`, this.name).catch(() => {});
+    }
+
+    async view() {
+        const desk = await usher.again('queue', 'room', 'chat', this.name);
+        const users = desk.status === 'ok' ? desk.rooms.filter((room) => room.user) : [];
+        for (const { user } of users) await follow(this, user);
+        for (const id of Object.keys(this.rooms || {}).filter(
+            (known) => !users.some(({ user }) => user === known),
+        )) {
+            this.rooms[id].close();
+            delete this.rooms[id];
+        }
+        return {
+            name: this.name,
+            state: desk.status === 'ok' ? desk.state : 'away',
+            users: users.map(({ user, state, lane, until, token, room }) => ({
+                id: user,
+                state,
+                lane,
+                until,
+                token,
+                room,
+                talk: talk(this.rooms[user]),
+            })),
+        };
+    }
+
+    left() {
+        usher.once('queue', 'logout', 'chat', this.name).catch(() => {});
+    }
+}
+
+/* ---- what the pages show --------------------------------------------------------------------------- */
+
+let timer = null,
+    busy = false,
+    again = false;
+
+// After a change: show each page what there is now, at most twenty times a second.
+function refresh() {
+    if (busy) again = true;
+    else timer = timer || setTimeout(show, 50);
+}
+
+async function show() {
+    timer = null;
+    busy = true;
+    try {
+        const pages = [...customers.values()].filter(
+            (page) => page.ended === null || page.last === '' || JSON.parse(page.last).place !== 'ended',
+        );
+        const places = await Promise.all(pages.map((page) => usher.again('queue', 'where', 'chat', page.id)));
+        await Promise.all(
+            pages.map(async (page, i) => {
+                if (places[i].status === 'missing') await page.beat();
+                page.show(await page.view(places[i].status === 'missing' ? { place: 'none' } : places[i]));
+            }),
+        );
+        await Promise.all([...agents.values()].map(async (page) => page.show(await page.view())));
+    } catch (error) {
+        console.error(`webchat: ${error.message}`);
+        again = true;
+    }
+    busy = false;
+    if (again) {
+        again = false;
+        refresh();
+    }
+}
+
+/* ---- what the pages do ------------------------------------------------------------------------------ */
+
+async function message(id, who, text) {
+    const room = `chat-${id}`,
+        fields = (await usher.again('room', 'get', room)).fields || {},
+        value = JSON.stringify({ who, text, at: Date.now() });
+    let n = Object.keys(fields).filter((field) => /^m\d+$/.test(field)).length + 1;
+    while ((await usher.once('room', 'set', room, `m${n}`, value, { if: '' })).status === 'stale') n++; // another one was faster
+    await usher.again('room', 'member', room, who, 'typing', '0');
+}
+
+const actions = {
+    async arrive({ id, name, topic, since }) {
+        const page =
+            customers.get(id) ||
+            new Customer(id, {
+                name: String(name).slice(0, 80) || 'Guest',
+                topic: TOPICS.includes(topic) ? topic : TOPICS[0],
+                since: Number(since),
+            });
+        await page.arrive();
+    },
+    async leave({ id }) {
+        await usher.once('queue', 'leave', 'chat', id);
+        const page = customers.get(id);
+        if (page !== undefined) page.ended = 'left';
+    },
+    async say({ id, who, text }) {
+        await message(id, who, String(text).slice(0, MESSAGE_MAX));
+    },
+    async typing({ id, who, on }) {
+        await usher.again('room', 'member', `chat-${id}`, who, 'typing', on ? 1 : 0);
+    },
+    async login({ agent, lanes }) {
+        const page =
+            agents.get(agent) ||
+            new Agent(agent, lanes.filter((lane) => TOPICS.includes(lane)).join(',') || '*');
+        await page.stay();
+    },
+    async logout({ agent }) {
+        const page = agents.get(agent);
+        if (page !== undefined) page.close();
+    },
+    async pause({ agent, reason }) {
+        await usher.once('queue', 'pause', 'chat', agent, { reason });
+    },
+    async ready({ agent }) {
+        await usher.once('queue', 'ready', 'chat', agent);
+    },
+    async accept({ agent, id }) {
+        const room = `chat-${id}`;
+        let { case: serial, token } = (await usher.again('room', 'get', room)).fields || {};
+        if (serial === undefined) {
+            // no two commands on different scopes are one: each step can be repeated
+            const held = await usher.once('serial', 'reserve', 'case', { owner: id });
+            ({ serial, token } = held);
+            await usher.once('room', 'set', room, 'case', serial, '--', { token });
+        }
+        await usher.once('serial', 'confirm', 'case', serial, { token });
+        await usher.once('room', 'join', room, agent);
+        await usher.once('queue', 'accept', 'chat', agent, id);
+    },
+    async reject({ agent, id }) {
+        await usher.once('queue', 'reject', 'chat', agent, id);
+    },
+    async call({ id }) {
+        const call = await usher.once('number', 'call', 'callerid', { owner: id });
+        if (call.status !== 'ok' && call.status !== 'same') throw new Error('no number is free');
+        await usher.once('room', 'set', `chat-${id}`, 'call', call.number, '--', { calltoken: call.token });
+    },
+    async hangup({ id }) {
+        const { call, calltoken: token } = (await usher.again('room', 'get', `chat-${id}`)).fields || {};
+        if (!call) return;
+        await usher.once('number', 'hangup', 'callerid', call, { token });
+        await usher.once('room', 'unset', `chat-${id}`, 'call');
+    },
+    async finish({ agent, id, room }) {
+        await actions.hangup({ id });
+        await usher.once('queue', 'finish', 'chat', room, { user: id });
+        await usher.once('room', 'leave', `chat-${id}`, agent);
+    },
+    // To the end of the other line, but with the first arrival.
+    async transfer({ agent, id, lane, since }) {
+        const page = customers.get(id);
+        if (page !== undefined) page.moving = true;
+        await usher.once('queue', 'leave', 'chat', id);
+        const applied = await usher.once('queue', 'apply', 'chat', id, {
+            lane,
+            since: since || (page && page.since),
+        });
+        if (applied.status === 'empty')
+            await usher.once('queue', 'apply', 'chat', id, { lane: page.topic, since: page.since }); // nobody is there: back
+        if (page !== undefined) Object.assign(page, { moving: false, topic: lane });
+        await usher.once('room', 'leave', `chat-${id}`, agent);
+    },
+};
+
+/* ---- HTTP ------------------------------------------------------------------------------------------ */
+
+const files = { '/': 'customer.html', '/desk': 'desk.html', '/webchat.css': 'webchat.css' };
+
+async function body(request) {
+    let text = '';
+    for await (const part of request) if ((text += part).length > 65536) throw new Error('too long');
+    return JSON.parse(text);
+}
+
+async function serve(request, response) {
+    const { pathname, searchParams } = new URL(request.url, 'http://localhost'),
+        host = String(request.headers.host).replace(/:\d+$/, '');
+    if (!['127.0.0.1', 'localhost', '[::1]'].includes(host)) return response.writeHead(403).end();
+    if (request.method === 'GET' && files[pathname] !== undefined) {
+        const type = pathname.endsWith('.css') ? 'text/css' : 'text/html; charset=utf-8';
+        response.writeHead(200, {
+            'Content-Type': type,
+            'X-Content-Type-Options': 'nosniff',
+            'Content-Security-Policy': "default-src 'self' 'unsafe-inline'; frame-ancestors 'none'",
+        });
+        return response.end(fs.readFileSync(path.join(__dirname, files[pathname])));
+    }
+    if (request.method === 'GET' && pathname === '/events') {
+        const id = searchParams.get('id'),
+            agent = searchParams.get('agent');
+        if (id !== null && !customers.has(id))
+            await actions.arrive({
+                id,
+                name: searchParams.get('name'),
+                topic: searchParams.get('topic'),
+                since: searchParams.get('since'),
+            });
+        if (agent !== null && !agents.has(agent))
+            await actions.login({ agent, lanes: (searchParams.get('lanes') || '').split(',') });
+        (id !== null ? customers.get(id) : agents.get(agent)).open(response);
+        return refresh();
+    }
+    if (
+        request.method === 'POST' &&
+        actions[pathname.slice(1)] !== undefined &&
+        request.headers['content-type'] === 'application/json'
+    ) {
+        await actions[pathname.slice(1)](await body(request));
+        refresh();
+        return response.writeHead(204).end();
+    }
+    return response.writeHead(404).end();
+}
+
+async function start() {
+    let socket = option('usher', ''),
+        child = null;
+    if (socket === '') {
+        const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'webchat.'));
+        socket = path.join(dir, 'usher.sock');
+        child = spawn(
+            process.env.USHER || 'usher',
+            ['-s', option('store', 'sqlite:webchat.db'), 'serve', `--listen=unix:${socket}`],
+            { stdio: ['ignore', 'ignore', 'inherit'] },
+        );
+        child.on('exit', () => process.exit(1));
+        process.on('exit', () => {
+            child.removeAllListeners();
+            child.kill();
+            fs.rmSync(dir, { recursive: true });
+        });
+    }
+    for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => process.exit(0));
+    usher = new Usher(socket, { timeout: 30000 });
+    if ((await usher.again('queue', 'stats', 'chat')).status === 'missing')
+        await usher.once('queue', 'set', 'chat', { offer: '30s', wrapup: '5s', log: 1000 });
+    await usher.once('serial', 'rule', 'case', { prefix: 'C-', width: 5, mode: 'gapfree', lease: 0 });
+    for (const number of ['+4930111', '+4930112']) {
+        await usher.once('number', 'add', 'callerid', number);
+        await usher.once('number', 'reg', 'callerid', number);
+    }
+    await usher.subscribe('queue/chat', refresh);
+    setInterval(() => {
+        for (const page of [...customers.values(), ...agents.values()])
+            page.stay().catch((error) => console.error(`webchat: ${error.message}`));
+        refresh(); // estimates of waits change without a notice
+    }, BEAT_MS);
+    const server = http.createServer((request, response) =>
+        serve(request, response).catch((error) => {
+            console.error(`webchat: ${request.url}: ${error.message}`);
+            if (!response.headersSent) response.writeHead(400);
+            response.end();
+        }),
+    );
+    server.listen(Number(option('port', 8080)), '127.0.0.1', () =>
+        console.log(`webchat: http://127.0.0.1:${server.address().port}/ and /desk`),
+    );
+}
+
+start().catch((error) => {
+    console.error(`webchat: ${error.message}`);
+    process.exit(1);
+});

@@ -542,6 +542,13 @@ mutant 'del ends no call' src/nouns/number/number.c 's/^        w->scope.counts\
 mutant 'script: the fast path begins the life of a pool with its day' backends/redis/lua/number_fast.lua \
     's/count\[K.COUNT_CALLS_BEFORE + 1\] = today, count\[K.COUNT_CALLS + 1\] + given/count[K.COUNT_CALLS + 1] = today, -given/' \
     $redis 'statistics_*'
+mutant 'room stats: a member that is due has its roles' src/nouns/room/room_close.c \
+    's/^            ret->roles -= r.n\[N_ROLES\];//' $memory 'statistics_*'
+mutant 'room stats: the end of a ban is a kick' src/nouns/room/room_members.c \
+    's/+= present(&r) \&\& event != USHER__MEMBER_LEAVE;/+= event != USHER__MEMBER_LEAVE;/' $memory 'statistics_*'
+mutant 'script: room stats count who left as kicked' backends/redis/lua/room_members.lua \
+    's/        if event ~= K.MEMBER_E_LEAVE then S.add(K.COUNT_KICKED, 1) end/        S.add(K.COUNT_KICKED, 1)/' \
+    $redis 'statistics_*'
 mutant 'the reason of a mode outlives it' src/change/work.c 's/ : changed \&\& r->data.size != 0;/ : false;/' \
     $memory 'reason_of*'
 mutant 'a reason alone changes nothing' src/nouns/queue/queue.c 's/w->scope.ref != NULL \&\& !reason.changes \&\&$/w->scope.ref != NULL \&\&/' \

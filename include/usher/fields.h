@@ -249,7 +249,14 @@
     X(REFUSED_TOTAL, 233, INT, "refused_total", "calls without a number since then") \
     X(HANGUPS_TOTAL, 234, INT, "hangups_total", "calls that hangup ended since then") \
     X(EXPIRED_TOTAL, 235, INT, "expired_total", "calls that their lease or lease-max ended since then") \
-    X(FREED_TOTAL, 236, INT, "freed_total", "calls that free or del ended since then")
+    X(FREED_TOTAL, 236, INT, "freed_total", "calls that free or del ended since then") \
+    X(ROLES, 237, INT, "roles", "roles that members have") \
+    X(SHARES, 238, INT, "shares", "shares of members") \
+    X(JOINED_TOTAL, 239, INT, "joined_total", "members that joined since the room was opened") \
+    X(LEFT_TOTAL, 240, INT, "left_total", "members that left since then") \
+    X(LOST_TOTAL, 241, INT, "lost_total", "members that were removed without a heartbeat since then") \
+    X(KICKED_TOTAL, 242, INT, "kicked_total", "members that were kicked or banned since then") \
+    X(CHANGES_TOTAL, 243, INT, "changes_total", "changes of the room since then")
 /* clang-format on */
 
 enum usher_field {

@@ -314,7 +314,7 @@ struct usher_room_answer {
     int64_t since_version; /* alive, snapshot, changes: a version */
     uint64_t mark; /* alive, snapshot, changes: mark of the room's history */
     int64_t until_ms; /* join, leave, kick, alive: when it expires */
-    int64_t created_ms; /* open, show, snapshot: time of opening */
+    int64_t created_ms; /* open, show, snapshot, stats: time of opening */
     char name[USHER_NAME_MAX + 1]; /* name of the member, share, role or field */
     char owner[USHER_NAME_MAX + 1]; /* the holder */
 };
@@ -357,6 +357,25 @@ struct usher_room_row {
     0, { NULL, 0 }, 0, 0, 0, 0, 0 }
 #else
 #define USHER_ROOM_ROW_INIT { .size = sizeof(struct usher_room_row) }
+#endif
+
+/* Statistics.  A figure that does not exist is USHER_NONE. */
+struct usher_room_statistics {
+    size_t size; /* set by …_INIT */
+    int64_t capacity; /* maximum at a time */
+    int64_t roles; /* roles that members have */
+    int64_t shares; /* shares of members */
+    int64_t joined_total; /* members that joined since the room was opened */
+    int64_t left_total; /* members that left since then */
+    int64_t lost_total; /* members that were removed without a heartbeat since then */
+    int64_t kicked_total; /* members that were kicked or banned since then */
+    int64_t changes_total; /* changes of the room since then */
+};
+#ifdef __cplusplus
+#define USHER_ROOM_STATISTICS_INIT \
+    { sizeof(struct usher_room_statistics), 0, 0, 0, 0, 0, 0, 0, 0 }
+#else
+#define USHER_ROOM_STATISTICS_INIT { .size = sizeof(struct usher_room_statistics) }
 #endif
 
 /* Arguments of every call: the engine @e, the room, the subject of the verb, @opt (may be NULL),
@@ -529,6 +548,16 @@ USHER_API enum usher_status usher_room_unshare(struct usher_engine *e, const cha
  * USHER_PAGE_MAX members whose time is over are not counted.  USHER_OK, USHER_MISSING.  O(1), and
  * the expiries that are due.
  */
+USHER_API enum usher_status usher_room_show(struct usher_engine *e, const char *room,
+                                            const struct usher_room_options *opt,
+                                            struct usher_reply **ret);
+
+/**
+ * Read the statistics of @room: usher_room_statistics_of(), usher_room_answer_of().  Members are
+ * counted as by usher_room_show().  Counts over the life of the room never fall while it has its
+ * epoch; closing it removes no members in them.  USHER_OK, USHER_MISSING.  O(1), and the expiries
+ * that are due.
+ */
 USHER_API enum usher_status usher_room_stats(struct usher_engine *e, const char *room,
                                              const struct usher_room_options *opt,
                                              struct usher_reply **ret);
@@ -583,6 +612,7 @@ USHER_API enum usher_status usher_room_sweep(struct usher_engine *e, const char 
  * set.  O(members * values). */
 USHER_API bool usher_room_answer_of(const struct usher_reply *reply, struct usher_room_answer *ret);
 USHER_API bool usher_room_settings_of(const struct usher_reply *reply, struct usher_room_settings *ret);
+USHER_API bool usher_room_statistics_of(const struct usher_reply *reply, struct usher_room_statistics *ret);
 USHER_API bool usher_room_row_of(const struct usher_reply *reply, size_t i, struct usher_room_row *ret);
 /* clang-format on */
 

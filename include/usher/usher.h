@@ -364,6 +364,7 @@ enum usher_verb {
     USHER_ROOM_SNAPSHOT,
     USHER_ROOM_CHANGES,
     USHER_ROOM_SWEEP,
+    USHER_ROOM_STATS,
     USHER_ROOM_FADE = 0x3c0, /* a member without heartbeats is away, offline or removed */
     USHER_ROOM_DROP,
     USHER_ROOM_EXPIRE,

@@ -64,6 +64,17 @@ static const struct usher__member room_row[] = {
     MEMBER(struct usher_room_row, until_ms, UNTIL, UNTIL, NUMBER),
 };
 
+static const struct usher__member room_statistics[] = {
+    MEMBER(struct usher_room_statistics, capacity, CAPACITY, CAPACITY, NUMBER),
+    MEMBER(struct usher_room_statistics, roles, ROLES, ROLES, NUMBER),
+    MEMBER(struct usher_room_statistics, shares, SHARES, SHARES, NUMBER),
+    MEMBER(struct usher_room_statistics, joined_total, JOINED_TOTAL, JOINED_TOTAL, NUMBER),
+    MEMBER(struct usher_room_statistics, left_total, LEFT_TOTAL, LEFT_TOTAL, NUMBER),
+    MEMBER(struct usher_room_statistics, lost_total, LOST_TOTAL, LOST_TOTAL, NUMBER),
+    MEMBER(struct usher_room_statistics, kicked_total, KICKED_TOTAL, KICKED_TOTAL, NUMBER),
+    MEMBER(struct usher_room_statistics, changes_total, CHANGES_TOTAL, CHANGES_TOTAL, NUMBER),
+};
+
 static const uint8_t room_answer_at[] = {
     [USHER_FIELD_STATE] = 1,
     [USHER_FIELD_MEMBER_STATE] = 2,
@@ -98,7 +109,7 @@ static const struct usher__calls room_calls = {
     SHAPE(room, settings, GIVEN(room, settings)),
     SHAPE(room, answer, TOLD(room, answer)),
     SHAPE(room, row, SHOWN),
-    { .n = 0 },
+    SHAPE(room, statistics, SHOWN),
 };
 
 enum usher_status usher_room_open(struct usher_engine *e, const char *room,
@@ -239,10 +250,16 @@ enum usher_status usher_room_unshare(struct usher_engine *e, const char *room, c
     return usher__call(e, &room_calls, USHER_ROOM_UNSHARE, room, given, 1, NULL, opt, ret, NULL);
 }
 
+enum usher_status usher_room_show(struct usher_engine *e, const char *room,
+                                  const struct usher_room_options *opt, struct usher_reply **ret)
+{
+    return usher__call(e, &room_calls, USHER_ROOM_SHOW, room, NULL, 0, NULL, opt, NULL, ret);
+}
+
 enum usher_status usher_room_stats(struct usher_engine *e, const char *room,
                                    const struct usher_room_options *opt, struct usher_reply **ret)
 {
-    return usher__call(e, &room_calls, USHER_ROOM_SHOW, room, NULL, 0, NULL, opt, NULL, ret);
+    return usher__call(e, &room_calls, USHER_ROOM_STATS, room, NULL, 0, NULL, opt, NULL, ret);
 }
 
 enum usher_status usher_room_snapshot(struct usher_engine *e, const char *room,
@@ -272,6 +289,11 @@ bool usher_room_answer_of(const struct usher_reply *reply, struct usher_room_ans
 bool usher_room_settings_of(const struct usher_reply *reply, struct usher_room_settings *ret)
 {
     return usher__call_values(&room_calls, &room_calls.settings, reply, USHER_ANSWER, ret);
+}
+
+bool usher_room_statistics_of(const struct usher_reply *reply, struct usher_room_statistics *ret)
+{
+    return usher__call_values(&room_calls, &room_calls.statistics, reply, USHER_ANSWER, ret);
 }
 
 bool usher_room_row_of(const struct usher_reply *reply, size_t i, struct usher_room_row *ret)

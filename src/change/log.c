@@ -96,6 +96,8 @@ static enum usher_status add(work *w, change *c, size_t i)
         return status;
     if (log->mark != 0)
         counts[log->mark] = (int64_t)n->mark;
+    if (w->steps->log_total != 0)
+        counts[w->steps->log_total]++;
     if (counts[log->changes]++ == 0)
         counts[log->since] = (int64_t)n->before;
     r.kind = log->kind;

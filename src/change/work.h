@@ -572,6 +572,7 @@ struct usher__steps {
     unsigned settings_verb;
     const struct usher__constant *constants;
     struct usher__log log;
+    uint8_t log_total;    /* the index of the count of all notices ever logged; 0: none */
     uint8_t requests;     /* the index of the count of cached answers */
     uint8_t requests_max; /* the index of the setting for their maximum */
     uint32_t counted;     /* bits of counts that must be equal to the totals of tally() */

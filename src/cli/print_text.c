@@ -172,6 +172,10 @@ static const struct {
     { "room", "join leave kick alive", ALWAYS,
       "[: {message}]: {@MEMBER} is {MEMBER_STATE}, version {version}, " MEMBERS },
     { "room", "role", ALWAYS, "[: {message}]: {@ROLE}[ is {NAME}|missing?| has no owner]" },
+    { "room", "stats", DONE,
+      ": {STATE}, " MEMBERS
+      ", {ROLES} role[ROLES=1?|s], {SHARES} share[SHARES=1?|s]; in all {JOINED_TOTAL} joined, "
+      "{LEFT_TOTAL} left, {LOST_TOTAL} lost, {KICKED_TOTAL} kicked, {CHANGES_TOTAL} changes" },
     { "room", "open show", DONE, "[: {message}]: {STATE}, " MEMBERS ", {=CAPACITY}" },
     { "room", "open show", ALWAYS, "[: {message}]: {STATE}, " MEMBERS },
     { "room", "close lock unlock", ALWAYS, "[: {message}]: {STATE}" },

@@ -392,6 +392,7 @@ static void steps_lua(struct usher__out *o, const struct usher__noun *noun, bool
     usher__print_int(o, "LOG_", "CHANGES", steps->log.changes);
     usher__print_int(o, "LOG_", "SINCE", steps->log.since);
     usher__print_int(o, "LOG_", "MARK", steps->log.mark);
+    usher__print_int(o, "LOG_", "TOTAL", steps->log_total);
     for (int i = 0; i < USHER_COUNTS; i++)
         if (steps->count_names[i] != NULL)
             usher__print_int(o, "COUNT_", steps->count_names[i], i);

@@ -71,6 +71,8 @@ cat >wanted_talk <<'EOF'
 {"status":"ok","epoch":"E","version":16,"due":6012,"now":1030,"expired":["cid"],"more":false}
 > room show r now=1030
 {"status":"ok","epoch":"E","version":16,"due":6012,"now":1030,"state":"open","members":0,"created":1000,"capacity":2,"linger":60000,"ttl":0,"away":0,"grace":0,"log":256,"requests":10000,"presence":0,"push":0}
+> room stats r now=1030
+{"status":"ok","epoch":"E","version":16,"due":6012,"now":1030,"state":"open","members":0,"created":1000,"capacity":2,"roles":0,"shares":0,"joined_total":3,"left_total":1,"lost_total":1,"kicked_total":1,"changes_total":16}
 > room digest r
 {"status":"ok","epoch":"E","version":16,"due":6012,"now":T,"digest":"D"}
 > room open s now=2000

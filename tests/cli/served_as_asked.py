@@ -78,6 +78,7 @@ COMMANDS = [
     ("room share r{n} {a} s{n}", "F:url={v}"),
     ("room unshare r{n} s{n}", ""),
     ("room show r{n}", ""),
+    ("room stats r{n}", ""),
     ("room snapshot r{n}", "max={n}"),
     ("room changes r{n}", "since={n} max={n}"),
     ("room sweep r{n}", ""),

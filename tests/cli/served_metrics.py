@@ -110,7 +110,7 @@ def _rows():
             for noun, field, family, scale, label, value in rows], labels
 
 
-STATS = {"number": ("number", "stats"), "queue": ("queue", "stats"), "room": ("room", "show"), "serial": ("serial", "check"), "id": ("id", "show")}
+STATS = {"number": ("number", "stats"), "queue": ("queue", "stats"), "room": ("room", "stats"), "serial": ("serial", "check"), "id": ("id", "show")}
 # What the answers have besides: settings, versions, and sums of other figures.
 OTHERS = {
     "number": {"total", "more"},

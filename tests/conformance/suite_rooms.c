@@ -467,6 +467,67 @@ TEST(capacity_is_kept_and_who_is_gone_takes_no_place)
     ok(f, "alive r m7");
 }
 
+static void assert_counted(struct fixture *f, int64_t joined, int64_t left, int64_t lost,
+                           int64_t kicked)
+{
+    const struct usher_room_result_statistics *s = &f->r.of.room.stats;
+
+    ok(f, "stats r");
+    assert_int_equal(s->joined_total, joined);
+    assert_int_equal(s->left_total, left);
+    assert_int_equal(s->lost_total, lost);
+    assert_int_equal(s->kicked_total, kicked);
+    assert_int_equal(f->r.of.room.members, joined - left - lost - kicked);
+}
+
+TEST(statistics_count_over_the_life_of_a_room)
+{
+    struct fixture *f = *state;
+    const struct usher_room_result *r = &f->r.of.room;
+    int64_t opened = f->now;
+
+    missing(f, "stats r");
+    ok(f, "open r ttl=1000 away=500 capacity=4");
+    assert_counted(f, 0, 0, 0, 0);
+    assert_int_equal(r->stats.changes_total, 1);
+    for (int i = 0; i < 4; i++)
+        ok(f, "join r m%d", i);
+    full(f, "join r m4");
+    same(f, "join r m0");
+    ok(f, "role r host m0");
+    ok(f, "role r speaker m1");
+    ok(f, "share r m1 screen");
+    ok(f, "share r m2 slides");
+    assert_counted(f, 4, 0, 0, 0);
+    assert_int_equal(r->state, USHER_ROOM_STATE_OPEN);
+    assert_int_equal(r->created_ms, opened);
+    assert_int_equal(r->stats.capacity, 4);
+    assert_int_equal(r->stats.roles, 2);
+    assert_int_equal(r->stats.shares, 2);
+    assert_int_equal(r->stats.changes_total, 9);
+    ok(f, "leave r m0");
+    same(f, "leave r m0");
+    ok(f, "kick r m2 ban=100000");
+    ok(f, "kick r m2 ban=0");
+    ok(f, "kick r m9 ban=5");
+    same(f, "kick r m8");
+    ok(f, "kick r m3");
+    assert_counted(f, 4, 1, 0, 2);
+    assert_int_equal(r->stats.changes_total, 14);
+    f->now += 999;
+    ok(f, "join r m5");
+    f->now += 1; /* m1 is gone, and no command has removed it yet */
+    assert_counted(f, 5, 1, 1, 2);
+    assert_int_equal(r->stats.roles, 0);
+    assert_int_equal(r->stats.shares, 0);
+    ok(f, "sweep r ttl=0");
+    assert_counted(f, 5, 1, 2, 2);
+    ok(f, "close r");
+    missing(f, "stats r");
+    ok(f, "open r");
+    assert_counted(f, 0, 0, 0, 0);
+}
+
 /* Members of room r whose time is over. */
 static void silent_members(struct fixture *f, int n, const char *settings)
 {

@@ -248,6 +248,7 @@ static bool only_looks(enum usher_verb verb)
     case USHER_QUEUE_HISTORY:
     case USHER_ROOM_GET:
     case USHER_ROOM_SHOW:
+    case USHER_ROOM_STATS:
     case USHER_ROOM_ALIVE:
     case USHER_ROOM_SNAPSHOT:
     case USHER_SERIAL_CHECK:

@@ -137,7 +137,8 @@ static enum usher_status give(struct usher_engine *e, const struct told *t, uint
     case USHER_ROOM_ROLE: return usher_room_role(e, scope, string_of(t, USHER_FIELD_ROLE), string_of(t, USHER_FIELD_HOLDER), opt, answer);
     case USHER_ROOM_SHARE: return usher_room_share(e, scope, string_of(t, USHER_FIELD_MEMBER), string_of(t, USHER_FIELD_SHARE), opt, answer);
     case USHER_ROOM_UNSHARE: return usher_room_unshare(e, scope, string_of(t, USHER_FIELD_SHARE), opt, answer);
-    case USHER_ROOM_SHOW: return usher_room_stats(e, scope, opt, reply);
+    case USHER_ROOM_SHOW: return usher_room_show(e, scope, opt, reply);
+    case USHER_ROOM_STATS: return usher_room_stats(e, scope, opt, reply);
     case USHER_ROOM_SNAPSHOT: return usher_room_snapshot(e, scope, opt, reply);
     case USHER_ROOM_CHANGES: return usher_room_changes(e, scope, opt, reply);
     case USHER_ROOM_SWEEP: return usher_room_sweep(e, scope, opt, reply);
@@ -194,6 +195,7 @@ static bool is_reply(uint32_t verb)
            verb == USHER_ROOM_OPEN ||
            verb == USHER_ROOM_GET ||
            verb == USHER_ROOM_SHOW ||
+           verb == USHER_ROOM_STATS ||
            verb == USHER_ROOM_SNAPSHOT ||
            verb == USHER_ROOM_CHANGES ||
            verb == USHER_ROOM_SWEEP ||

@@ -227,13 +227,13 @@ static enum usher_verb any_verb(struct room_gen *g)
         enum usher_verb verb;
         unsigned weight;
     } verbs[] = {
-        { USHER_ROOM_JOIN, 22 }, { USHER_ROOM_LEAVE, 7 },    { USHER_ROOM_KICK, 5 },
-        { USHER_ROOM_ALIVE, 8 }, { USHER_ROOM_MEMBER, 8 },   { USHER_ROOM_SET, 7 },
-        { USHER_ROOM_ROLE, 10 }, { USHER_ROOM_SHARE, 7 },    { USHER_ROOM_UNSHARE, 2 },
-        { USHER_ROOM_ALL, 4 },   { USHER_ROOM_UNSET, 2 },    { USHER_ROOM_GET, 2 },
-        { USHER_ROOM_SHOW, 2 },  { USHER_ROOM_SNAPSHOT, 4 }, { USHER_ROOM_CHANGES, 4 },
-        { USHER_ROOM_SWEEP, 3 }, { USHER_ROOM_LOCK, 1 },     { USHER_ROOM_UNLOCK, 1 },
-        { USHER_ROOM_CLOSE, 1 },
+        { USHER_ROOM_JOIN, 22 },   { USHER_ROOM_LEAVE, 7 },  { USHER_ROOM_KICK, 5 },
+        { USHER_ROOM_ALIVE, 8 },   { USHER_ROOM_MEMBER, 8 }, { USHER_ROOM_SET, 7 },
+        { USHER_ROOM_ROLE, 10 },   { USHER_ROOM_SHARE, 7 },  { USHER_ROOM_UNSHARE, 2 },
+        { USHER_ROOM_ALL, 4 },     { USHER_ROOM_UNSET, 2 },  { USHER_ROOM_GET, 2 },
+        { USHER_ROOM_SHOW, 1 },    { USHER_ROOM_STATS, 1 },  { USHER_ROOM_SNAPSHOT, 4 },
+        { USHER_ROOM_CHANGES, 4 }, { USHER_ROOM_SWEEP, 3 },  { USHER_ROOM_LOCK, 1 },
+        { USHER_ROOM_UNLOCK, 1 },  { USHER_ROOM_CLOSE, 1 },
     };
     uint64_t k = rng_below(&g->rng, 100);
 
@@ -346,6 +346,7 @@ static void arguments(struct room_gen *g, struct room_gen_command *q)
         give_max(g, c);
         return;
     case USHER_ROOM_SHOW:
+    case USHER_ROOM_STATS:
         return;
     default:
         break;
@@ -380,17 +381,18 @@ void room_gen_next(struct room_gen *g, struct room_gen_command *ret)
     arguments(g, ret);
     if (g->big && g->made > 1 && g->made <= filling)
         c->arg.room.member = text(g->members.name[g->made - 1]);
-    if (c->verb != USHER_ROOM_GET && c->verb != USHER_ROOM_SHOW && c->verb != USHER_ROOM_CHANGES &&
-        c->verb != USHER_ROOM_ALIVE && c->verb != USHER_ROOM_OPEN && g->made > filling &&
-        rng_chance(r, g->if_version)) {
+    if (c->verb != USHER_ROOM_GET && c->verb != USHER_ROOM_SHOW && c->verb != USHER_ROOM_STATS &&
+        c->verb != USHER_ROOM_CHANGES && c->verb != USHER_ROOM_ALIVE &&
+        c->verb != USHER_ROOM_OPEN && g->made > filling && rng_chance(r, g->if_version)) {
         c->given |= USHER_GIVEN_ROOM_IF_VERSION;
         c->arg.room.if_version = rng_chance(r, 70) ? 0 : (int64_t)rng_below(r, 3) - 1;
         ret->version_of = true;
         ret->epoch_of = rng_chance(r, 3) ? ROOM_GEN_NO_EPOCH : ROOM_GEN_EPOCH;
     }
     if (ret->epoch_of == ROOM_GEN_NO_EPOCH && c->verb != USHER_ROOM_GET &&
-        c->verb != USHER_ROOM_SHOW && (c->given & USHER_GIVEN_ROOM_IF_VERSION) == 0 &&
-        g->made > filling && rng_chance(r, g->if_version / 2))
+        c->verb != USHER_ROOM_SHOW && c->verb != USHER_ROOM_STATS &&
+        (c->given & USHER_GIVEN_ROOM_IF_VERSION) == 0 && g->made > filling &&
+        rng_chance(r, g->if_version / 2))
         ret->epoch_of = ROOM_GEN_EPOCH;
     if (ret->epoch_of == ROOM_GEN_EPOCH && rng_chance(r, 20))
         ret->epoch_of = ROOM_GEN_EARLIER;

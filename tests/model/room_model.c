@@ -592,6 +592,7 @@ static void changed(struct work *w, struct usher_notice n)
 
         n.mark = sha1_begin(unmarked);
         drop(unmarked);
+        r->changes++;
         n.wait_ms = comes_or_goes(w->c->verb) ? r->set[PRESENCE] : 0;
         r->log = grown(r->log, r->n_log, sizeof *r->log);
         r->log[r->n_log].version = r->version;
@@ -822,6 +823,7 @@ static void member_expires(struct work *w, const member *x, int64_t at)
 
     if (w->c->verb == USHER_ROOM_SWEEP)
         add_member(w, x);
+    w->r->lost++;
     member_goes(w->r, x, at);
     member_changed(w, USHER_ROOM_EXPIRE, from, USHER_ROOM_MEMBER_ABSENT, &name, until, NULL);
     drop(id);
@@ -1378,6 +1380,7 @@ static void join_new(struct work *w, const struct pairs *pairs)
     x->joined = w->now;
     (void)put_pairs(w, &x->own, &r->alls, pairs);
     beat(w, x);
+    r->joined++;
     answer_member(w, USHER_OK, (unsigned)x->state, x->until);
     came(w, USHER_ROOM_MEMBER_ABSENT, x, pairs);
 }
@@ -1474,6 +1477,8 @@ static void do_go(struct work *w)
         answer_member(w, USHER_SAME, from, x != NULL ? x->until : 0);
         return;
     }
+    if (x != NULL && is_in(x))
+        *(w->c->verb == USHER_ROOM_LEAVE ? &r->left : &r->kicked) += 1;
     if (x != NULL)
         member_goes(r, x, w->moment);
     if (bans) {
@@ -1766,10 +1771,12 @@ static void do_snapshot(struct work *w)
     reply->more = x != NULL;
 }
 
-/* What reads see: members once all is overdue, which they do not write.  False: no room. */
+/* What reads see: members once all is overdue, which they do not write.  False: no room.  The
+ * statistics are those of such members, too. */
 static bool look(struct work *w)
 {
     const room *r = w->r;
+    struct usher_room_result_statistics s = { .lost_total = (int64_t)r->lost };
     uint64_t members = 0;
     int64_t empty = r->empty;
     bool open = is_open(r);
@@ -1795,6 +1802,9 @@ static bool look(struct work *w)
                 empty = at;
         }
         members += is_in(&x);
+        s.lost_total += is_in(&r->members[i]) && !is_in(&x);
+        s.roles += is_in(&x) ? (int64_t)roles_of(r, x.id) : 0;
+        s.shares += is_in(&x) ? (int64_t)shares_of(r, x.id) : 0;
     }
     if (open && members == 0 && r->set[LINGER] > 0 && empty + r->set[LINGER] <= w->moment)
         open = false;
@@ -1802,6 +1812,15 @@ static bool look(struct work *w)
     w->reply->of.room.members = members;
     if (!open && there(r))
         w->reply->of.room.state = USHER_ROOM_STATE_CLOSING;
+    if (open && w->c->verb == USHER_ROOM_STATS) {
+        s.capacity = r->set[CAPACITY];
+        s.joined_total = (int64_t)r->joined;
+        s.left_total = (int64_t)r->left;
+        s.kicked_total = (int64_t)r->kicked;
+        s.changes_total = (int64_t)r->changes;
+        w->reply->of.room.stats = s;
+        w->reply->of.room.created_ms = r->created;
+    }
     return open;
 }
 
@@ -1874,6 +1893,7 @@ static const struct {
     V(SHARE, MEMBER | SHARE, FIELDS, G(IF_VERSION)),
     V(UNSHARE, SHARE, 0, G(IF_VERSION)),
     V(SHOW, 0, 0, 0),
+    V(STATS, 0, 0, 0),
     V(SNAPSHOT, 0, 0, G(AFTER) | G(SINCE) | G(MAX) | G(IF_VERSION)),
     V(CHANGES, 0, EPOCH, G(SINCE) | G(MAX)),
     V(SWEEP, 0, 0, G(TTL) | G(MAX) | G(IF_VERSION)),
@@ -2096,6 +2116,10 @@ static void run(struct work *w)
     if (verb == USHER_ROOM_SHOW) {
         if (look(w))
             settings_out(w);
+        return;
+    }
+    if (verb == USHER_ROOM_STATS) {
+        (void)look(w);
         return;
     }
     if (verb == USHER_ROOM_CHANGES) {

@@ -88,6 +88,7 @@ struct room_model_room {
     size_t n_members, n_roles, n_shares, n_log, n_kept;
     uint64_t mark;
     int64_t gap_from, gap_to; /* the last outage */
+    uint64_t joined, left, lost, kicked, changes;
 };
 
 struct room_model;

@@ -302,6 +302,7 @@ static const struct command commands[] = {
     { "room lock r", 0 },
     { "room unlock r", 0 },
     { "room show r", 0 },
+    { "room stats r", 0 },
     { "room snapshot r", 3 * MANY }, /* a page */
     { "room changes r since=999999", 0 },
     { "room sweep r", 0 },

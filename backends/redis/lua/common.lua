@@ -426,6 +426,7 @@ function S.make_log()
         r.data = mpack(t)
         S.save(r)
         S.add(K.LOG_CHANGES, 1)
+        if K.LOG_TOTAL ~= 0 then S.add(K.LOG_TOTAL, 1) end
     end
 
     -- Add the notices @all of the changes that are about to be committed to the log, with their history

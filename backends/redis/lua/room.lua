@@ -12,6 +12,8 @@ function S.begin()
     local verb = S.verb
     if verb == K.V_OPEN or verb == K.V_SHOW then
         S.extra = {0, 0, 0, 0, 0, 0, 0, 0, 0}
+    elseif verb == K.V_STATS then
+        S.extra = {0, 0, 0, 0, 0, 0, 0, 0}
     elseif verb == K.V_CHANGES then
         S.extra = {0, 0}
     elseif verb == K.V_ALIVE or verb == K.V_SNAPSHOT then
@@ -237,6 +239,7 @@ function S.make_due()
         if S.verb == K.V_SWEEP then S.add_row(K.ROW_MEMBER, r) end
         if not S.let_go then S.make_going() end
         S.erase(r)
+        S.add(K.COUNT_LOST, 1)
         S.let_go(r, at)
         S.tell(verb, r.state, K.MEMBER_ABSENT, r)
     end

@@ -46,6 +46,7 @@ function S.make_join()
         r.rank, r.order, r.N_JOINED = S.moment, S.version + 1, S.now
         S.settle(r, S.move(K.MEMBER_MOVES, K.MEMBER_ABSENT, K.MEMBER_E_JOIN), S.moment)
         S.add(K.COUNT_MEMBERS, 1)
+        S.add(K.COUNT_JOINED, 1)
         S.put(K.COUNT_EMPTY, 0)
         S.save(r)
         S.say_member(K.OK, r)
@@ -134,6 +135,7 @@ function S.go(event)
     end
     if not ban then S.erase(r) end
     if S.present(r) then
+        if event ~= K.MEMBER_E_LEAVE then S.add(K.COUNT_KICKED, 1) end
         if not S.let_go then S.make_going() end
         S.let_go(r, S.moment)
     end

@@ -7,10 +7,12 @@
 function S.make_reads()
     if not S.due_event then S.make_due() end
 
-    -- Return whether the room exists after all due expiries: see usher__room_check() and read_begin().
+    -- Return whether the room exists after all due expiries, and the roles, shares and lost members that it has
+    -- then: see usher__room_check() and read_begin().
     function S.read()
         local state = S.exists and S.count[K.COUNT_STATE + 1] or K.ROOM_CLOSED
         local members, empty = S.count[K.COUNT_MEMBERS + 1], S.count[K.COUNT_EMPTY + 1]
+        local roles, shares, lost = S.count[K.COUNT_ROLES + 1], S.count[K.COUNT_SHARES + 1], S.count[K.COUNT_LOST + 1]
         local open = state ~= K.ROOM_CLOSED and state ~= K.ROOM_CLOSING
         if open then
             local hi, order, n = nil, nil, 0
@@ -31,6 +33,7 @@ function S.make_reads()
                         S.settle(r, to, r.ends)
                     else
                         r.state, members = to, members - 1
+                        roles, shares, lost = roles - r.N_ROLES, shares - r.N_SHARES, lost + 1
                         if r.ends > empty then empty = r.ends end
                     end
                 end
@@ -43,7 +46,7 @@ function S.make_reads()
         S.say(open and K.OK or K.MISSING)
         S.members = members
         if not open and state ~= K.ROOM_CLOSED then S.state = K.ROOM_CLOSING end
-        return open
+        return open, roles, shares, lost
     end
 
     function S.get()
@@ -59,6 +62,15 @@ function S.make_reads()
         if not S.read() then return end
         for i = 1, K.SETTINGS do S.extra[i] = S.set[i] end
         S.created = S.count[K.COUNT_CREATED + 1]
+    end
+
+    function S.stats()
+        local open, roles, shares, lost = S.read()
+        if not open then return end
+        local joined, kicked = S.count[K.COUNT_JOINED + 1], S.count[K.COUNT_KICKED + 1]
+        S.created = S.count[K.COUNT_CREATED + 1]
+        S.extra = {S.set[K.SET_CAPACITY + 1], roles, shares, joined, joined - S.members - lost - kicked, lost, kicked,
+            S.count[K.COUNT_LOGGED + 1]}
     end
 
     function S.changes()
@@ -163,10 +175,11 @@ end
 function S.run()
     local verb = S.verb
     if S.behind then return S.defer() end
-    if verb == K.V_GET or verb == K.V_SHOW or verb == K.V_CHANGES then
+    if verb == K.V_GET or verb == K.V_SHOW or verb == K.V_STATS or verb == K.V_CHANGES then
         if not S.read then S.make_reads() end
         if verb == K.V_GET then return S.get() end
         if verb == K.V_SHOW then return S.show() end
+        if verb == K.V_STATS then return S.stats() end
         return S.changes()
     end
     if verb == K.V_CLOSE and (S.a[K.ARG_BAN] or 0) > 0 then -- only a direct call

@@ -545,6 +545,14 @@ struct usher_room_result_row {
     int64_t since_ms, seen_ms;
 };
 
+/* Statistics, with all due expiries applied. */
+struct usher_room_result_statistics {
+    int64_t capacity;      /* maximum members; 0: no limit */
+    int64_t roles, shares; /* that members have */
+    /* over the life of the room */
+    int64_t joined_total, left_total, lost_total, kicked_total, changes_total;
+};
+
 struct usher_room_result {
     enum usher_room_state state; /* of the room, after the command */
     enum usher_room_member_state member_state;
@@ -564,6 +572,7 @@ struct usher_room_result {
     const struct usher_room_result_row
         *rows; /* owned by the reply; `stale`: the current value, if any */
     struct usher_room_result_settings settings; /* open, show */
+    struct usher_room_result_statistics stats;
 };
 
 /* The room directory: commands that the engine itself executes (src/nouns/room/room_directory.c).

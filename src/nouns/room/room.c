@@ -272,6 +272,8 @@ enum usher_status usher__room_run(work *w)
         return usher__room_get(w);
     case USHER_ROOM_SHOW:
         return usher__room_show(w);
+    case USHER_ROOM_STATS:
+        return usher__room_stats(w);
     case USHER_ROOM_CHANGES:
         return usher__room_changes(w);
     default:

@@ -35,6 +35,7 @@ typedef struct usher__change change;
 enum {
 #define SETTING_OPEN(field) SET_##field,
 #define SETTING_SHOW(field)
+#define SETTING_STATS(field)
 #define SETTING_ALIVE(field)
 #define SETTING_SNAPSHOT(field)
 #define SETTING_CHANGES(field)
@@ -121,11 +122,14 @@ enum usher_status usher__room_close(work *w);
  * the rest is erased. */
 enum usher_status usher__room_bans_write(work *w, change *c);
 enum usher_status usher__room_expire_due(work *w, int64_t max, uint64_t *ret_n, bool *ret_more);
-/*
- * For reads: count the members as if all due expiries were applied, which writes nothing.
- * *@ret_open is false if the room is closed by then.
- */
-enum usher_status usher__room_check(work *w, bool *ret_open, uint64_t *ret_members);
+/* A room as if all due expiries were applied. */
+struct room_now {
+    bool open;
+    int64_t members, roles, shares, lost;
+};
+
+/* For reads: return in *@ret what the room is now.  Nothing is written. */
+enum usher_status usher__room_check(work *w, struct room_now *ret);
 
 /* ---- room_members.c ---- */
 
@@ -196,6 +200,7 @@ enum usher_status usher__room_stale(work *w);
 
 enum usher_status usher__room_get(work *w);
 enum usher_status usher__room_show(work *w);
+enum usher_status usher__room_stats(work *w);
 enum usher_status usher__room_changes(work *w);
 enum usher_status usher__room_snapshot(work *w);
 

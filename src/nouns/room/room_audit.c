@@ -191,6 +191,7 @@ const struct usher__steps usher__room_steps = {
     .settings_verb = USHER_ROOM_OPEN,
     .constants = constants,
     .log = { KIND_CHANGE, SET_LOG, COUNT_CHANGES, COUNT_SINCE, COUNT_MARK },
+    .log_total = COUNT_LOGGED,
     .requests = COUNT_REQUESTS,
     .requests_max = SET_REQUESTS,
     .items = 1u << COUNT_MEMBERS,

@@ -267,24 +267,25 @@ enum usher_status usher__room_expire_due(work *w, int64_t max, uint64_t *ret_n, 
     return status;
 }
 
-/*
- * For reads: count the members as if due expiries were applied (at most USHER_PAGE_MAX of them),
- * which writes nothing.  *@ret_open is false if the room is closed by then.
- */
-enum usher_status usher__room_check(work *w, bool *ret_open, uint64_t *ret_members)
+/* Return what the room would be if due expiries were applied, at most USHER_PAGE_MAX of them. */
+enum usher_status usher__room_check(work *w, struct room_now *ret)
 {
     const struct usher_scope *s = &w->scope;
-    int64_t members = s->counts[COUNT_MEMBERS], empty = s->counts[COUNT_EMPTY];
+    int64_t empty = s->counts[COUNT_EMPTY];
     uint64_t hi = 0, order = 0;
     struct usher_record r;
     enum usher_status status = USHER_OK;
     int n = 0;
     bool gap;
 
-    *ret_members = 0;
-    *ret_open = state_of(w) == USHER_ROOM_STATE_OPEN || state_of(w) == USHER_ROOM_STATE_LOCKED;
-    if (!*ret_open)
+    memset(ret, 0, sizeof *ret);
+    ret->open = state_of(w) == USHER_ROOM_STATE_OPEN || state_of(w) == USHER_ROOM_STATE_LOCKED;
+    if (!ret->open)
         return USHER_OK;
+    ret->members = s->counts[COUNT_MEMBERS];
+    ret->roles = s->counts[COUNT_ROLES];
+    ret->shares = s->counts[COUNT_SHARES];
+    ret->lost = s->counts[COUNT_LOST];
     if (s->due_ms <= w->moment)
         status = usher__outage_check(w, &gap);
     while (status == USHER_OK && n++ < USHER_PAGE_MAX && s->due_ms <= w->moment &&
@@ -305,15 +306,17 @@ enum usher_status usher__room_check(work *w, bool *ret_open, uint64_t *ret_membe
                 continue;
             }
             r.state = USHER_ROOM_MEMBER_ABSENT;
-            members--;
+            ret->members--;
+            ret->roles -= r.n[N_ROLES];
+            ret->shares -= r.n[N_SHARES];
+            ret->lost++;
             if (r.until_ms > empty)
                 empty = r.until_ms;
         }
     }
     if (status != USHER_OK && status != USHER_MISSING)
         return status;
-    *ret_open =
-        members > 0 || s->settings[SET_LINGER] == 0 || empty + s->settings[SET_LINGER] > w->moment;
-    *ret_members = (uint64_t)members;
+    ret->open = ret->members > 0 || s->settings[SET_LINGER] == 0 ||
+                empty + s->settings[SET_LINGER] > w->moment;
     return USHER_OK;
 }

@@ -108,6 +108,7 @@ static enum usher__gathering gathering(enum usher_verb verb)
     switch (verb) {
     case USHER_ROOM_GET:
     case USHER_ROOM_SHOW:
+    case USHER_ROOM_STATS:
     case USHER_ROOM_CHANGES:
         return USHER__GATHERING_STAYS;
     case USHER_ROOM_JOIN:

@@ -122,6 +122,7 @@ enum usher_status usher__room_remove_one(work *w, struct usher_record *r, enum u
     if (status != USHER_OK)
         return status;
     usher__change_begin(w, &c);
+    c.scope->counts[COUNT_LOST]++;
     usher__change_erase(&c, r);
     status = usher__room_drop(w, &c, r, at);
     if (status == USHER_OK)
@@ -284,6 +285,7 @@ static enum usher_status join_new(work *w, struct usher_record *r)
                        usher__room_member_move(w, USHER_ROOM_MEMBER_ABSENT, USHER__MEMBER_JOIN).to,
                        w->moment);
     c.scope->counts[COUNT_MEMBERS]++;
+    c.scope->counts[COUNT_JOINED]++;
     c.scope->counts[COUNT_EMPTY] = 0;
     usher__change_save(&c, r);
     status = usher__room_tell_fields(w, &c, NULL, NULL);
@@ -414,6 +416,7 @@ enum usher_status usher__room_leave(work *w, unsigned event)
         return usher__room_turn_down(w, USHER_FULL, "the room has too many bans (limit 1000)");
     }
     usher__change_begin(w, &c);
+    c.scope->counts[COUNT_KICKED] += present(&r) && event != USHER__MEMBER_LEAVE;
     if (!ban)
         usher__change_erase(&c, &r);
     if (present(&r))

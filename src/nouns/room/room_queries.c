@@ -22,17 +22,16 @@ static enum usher_status add_rows(work *w, uint8_t kind, enum usher_room_row_kin
     return status == USHER_MISSING ? USHER_OK : status;
 }
 
-/* Begin a read.  *@ret_open is false if there is no such room, which is answered. */
-static enum usher_status read_begin(work *w, bool *ret_open)
+/* Begin a read.  If *@now is not open there is no such room, which is answered. */
+static enum usher_status read_begin(work *w, struct room_now *now)
 {
-    uint64_t members;
-    enum usher_status status = usher__room_check(w, ret_open, &members);
+    enum usher_status status = usher__room_check(w, now);
 
     if (status != USHER_OK)
         return status;
-    usher__room_answer(w, *ret_open ? USHER_OK : USHER_MISSING);
-    w->reply->of.room.members = members;
-    if (!*ret_open && state_of(w) != USHER_ROOM_STATE_CLOSED)
+    usher__room_answer(w, now->open ? USHER_OK : USHER_MISSING);
+    w->reply->of.room.members = (uint64_t)now->members;
+    if (!now->open && state_of(w) != USHER_ROOM_STATE_CLOSED)
         w->reply->of.room.state = USHER_ROOM_STATE_CLOSING;
     return USHER_OK;
 }
@@ -40,10 +39,10 @@ static enum usher_status read_begin(work *w, bool *ret_open)
 enum usher_status usher__room_get(work *w)
 {
     struct usher_record r;
-    bool open;
-    enum usher_status status = read_begin(w, &open);
+    struct room_now now;
+    enum usher_status status = read_begin(w, &now);
 
-    if (status != USHER_OK || !open)
+    if (status != USHER_OK || !now.open)
         return status;
     if (args(w)->field.data == NULL)
         return add_rows(w, KIND_FIELD, USHER_ROOM_ROW_FIELD);
@@ -56,13 +55,34 @@ enum usher_status usher__room_get(work *w)
 
 enum usher_status usher__room_show(work *w)
 {
-    bool open;
-    enum usher_status status = read_begin(w, &open);
+    struct room_now now;
+    enum usher_status status = read_begin(w, &now);
 
-    if (status != USHER_OK || !open)
+    if (status != USHER_OK || !now.open)
         return status;
     usher__room_settings_from(w, w->scope.settings);
     w->reply->of.room.created_ms = w->scope.counts[COUNT_CREATED];
+    return USHER_OK;
+}
+
+enum usher_status usher__room_stats(work *w)
+{
+    struct usher_room_result_statistics *s = &w->reply->of.room.stats;
+    const int64_t *counts = w->scope.counts;
+    struct room_now now;
+    enum usher_status status = read_begin(w, &now);
+
+    if (status != USHER_OK || !now.open)
+        return status;
+    w->reply->of.room.created_ms = counts[COUNT_CREATED];
+    s->capacity = w->scope.settings[SET_CAPACITY];
+    s->roles = now.roles;
+    s->shares = now.shares;
+    s->joined_total = counts[COUNT_JOINED];
+    s->lost_total = now.lost;
+    s->kicked_total = counts[COUNT_KICKED];
+    s->left_total = s->joined_total - now.members - s->lost_total - s->kicked_total;
+    s->changes_total = counts[COUNT_LOGGED];
     return USHER_OK;
 }
 
@@ -80,10 +100,10 @@ enum usher_status usher__room_changes(work *w)
         .bytes = SIZE_MAX,
         .row = add_notice,
     };
-    bool open;
-    enum usher_status status = read_begin(w, &open);
+    struct room_now now;
+    enum usher_status status = read_begin(w, &now);
 
-    if (status != USHER_OK || !open)
+    if (status != USHER_OK || !now.open)
         return status;
     reply->count = (uint64_t)w->scope.counts[COUNT_CHANGES];
     reply->since = (uint64_t)w->scope.counts[COUNT_SINCE];

@@ -26,7 +26,7 @@ any() { python3 "$top_srcdir/examples/any.py" "$@"; }
 
 # Moments, ages, epochs and marks differ from run to run.
 steady() {
-    sed -E 's/=1[0-9]{12}( |$)/=TIME\1/g; s/(age|longest_hold|wait|wait_total)=[0-9]+/\1=MS/g; s/mark=[0-9]+/mark=M/; s/room=[0-9a-f]+\./room=EPOCH./
+    sed -E 's/=1[0-9]{12}( |$)/=TIME\1/g; s/(age|longest_hold|wait|wait_total)=[0-9]+/\1=MS/g; s/mark=[0-9]+/mark=M/; s/(room|visit)=[0-9a-f]+\./\1=EPOCH./g
         s/ epoch=[0-9]+/ epoch=E/; s/digest=[0-9a-f]{32}/digest=D/
         s/(order=.* sticky-max=[0-9]+ requests=[0-9]+).*/\1/' "$1"
 }
@@ -95,7 +95,7 @@ invalid version=0
 invalid version=0
 invalid version=0
 ok version=1 state=idle token=1 login=1 rooms=1 agent=bob
-ok version=3 place=room token=3 agent=bob room=EPOCH.1.1 visit_token=2
+ok version=3 place=room token=3 agent=bob room=EPOCH.1.1 visit=EPOCH.3 visit_token=2
 ok version=3 more=0 waiting=0 away=0 offered=0 seated=1 agents=1 agents_idle=0 agents_offered=0 agents_busy=1 agents_wrapup=0 agents_paused=0 longest_wait=MS longest_since=0 seated_today=1 abandoned_today=0 timeout_today=0 finished_today=0 service_level=10000 wait=MS dropped_today=0 visits=0 mode=open arrived_today=1 within_today=1 abandoned_within_today=0 service_seated=10000 arrived_total=1 seated_total=1 within_total=1 abandoned_total=0 abandoned_within_total=0 timeout_total=0 finished_total=0 dropped_total=0 wait_total=MS talk_total=0
 ok version=1 state=open members=0 created=TIME capacity=10 linger=0 ttl=0 away=0 grace=0 log=256 requests=10000 presence=0 push=0
 ok version=2 state=open state=here members=1 name=ann

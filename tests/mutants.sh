@@ -571,6 +571,14 @@ mutant 'script: an agent that is ready keeps the reason of its pause' backends/r
     "s/^        if ready then a.reason = '' end\$//" $redis 'reason_of_a_pause*'
 mutant 'script: the search for reasons has no end' backends/redis/lua/queue_reads.lua \
     's/if passed == K.STEP_MAX then/if passed == -1 then/' $redis 'at_most_a_thousand_agents*'
+mutant 'a visit that has ended has no name' src/nouns/queue/queue_change.c \
+    '/^    v.n\[VISIT_TOKEN\] = (int64_t)row.token;$/d' $memory 'stay_with_an_agent*'
+mutant 'script: a visit that has ended has no name' backends/redis/lua/queue_change.lua \
+    's/v.VISIT_LOGIN, v.VISIT_NO, v.VISIT_TOKEN = S.change.agent.order, u.U_NO, u.token end/v.VISIT_LOGIN, v.VISIT_NO = S.change.agent.order, u.U_NO end/' $redis 'stay_with_an_agent*'
+mutant 'the name of a visit in a notice has no epoch' src/nouns/queue/queue_hooks.c \
+    's/^    if (!(room || visit) || value->size == 0)/    if (!room || value->size == 0)/' $memory 'stay_with_an_agent*'
+mutant 'SQLite: a visit in the history has no name' backends/sqlite/history_table.c \
+    's/^        row->token = strtoull(end + 1, NULL, 10);/        row->token = 0;/' tests/fault/test_visits
 mutant 'an expiry before the command has its actor' src/nouns/number/number.c \
     's/^    if (verb == w->command->verb \&\& actor->data != NULL)/    if (actor->data != NULL)/' $memory 'notices_of_numbers*'
 mutant 'a match has the actor of the command before it' src/nouns/queue/queue_change.c \

@@ -15,7 +15,7 @@ struct history {
 static const struct usher__aux_db_kind kind = {
     .what = "a history",
     .application = 0x75736868, /* "ushh" */
-    .format = 2,
+    .format = 3,
     .schema = USHER__VISIT_TABLE,
 };
 

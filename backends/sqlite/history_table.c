@@ -37,7 +37,7 @@ static bool had_room(int outcome)
 int usher__visit_add(sqlite3_stmt *st, const struct usher_text *queue, uint64_t epoch,
                      const struct usher_queue_result_row *v)
 {
-    char room[USHER_QUEUE_ROOM_MAX], text[EPOCH_TEXT];
+    char room[USHER_QUEUE_ROOM_MAX], visit[USHER_QUEUE_ROOM_MAX], text[EPOCH_TEXT];
     int rc;
 
     epoch_text(text, epoch);
@@ -64,6 +64,11 @@ int usher__visit_add(sqlite3_stmt *st, const struct usher_text *queue, uint64_t 
     (void)sqlite3_bind_int64(st, 13, v->until_ms);
     (void)sqlite3_bind_int64(st, 14, v->wait_ms);
     (void)sqlite3_bind_int64(st, 15, v->talk_ms);
+    (void)snprintf(visit, sizeof visit, "%s.%" PRIu64, text, v->token);
+    if (v->token != 0)
+        (void)sqlite3_bind_text(st, 16, visit, -1, SQLITE_STATIC);
+    else
+        (void)sqlite3_bind_null(st, 16);
     rc = sqlite3_step(st);
     (void)sqlite3_reset(st); /* the texts go */
     return rc;
@@ -104,6 +109,19 @@ static void room_of(sqlite3_stmt *st, int i, struct usher_queue_result_row *row)
         row->no = strtoll(end + 1, NULL, 10);
 }
 
+/* "EPOCH.TOKEN" */
+static void visit_of(sqlite3_stmt *st, int i, struct usher_queue_result_row *row)
+{
+    const char *text = (const char *)sqlite3_column_text(st, i);
+    char *end;
+
+    if (text == NULL)
+        return;
+    row->epoch = strtoull(text, &end, 16);
+    if (*end == '.')
+        row->token = strtoull(end + 1, NULL, 10);
+}
+
 static bool row_of(sqlite3_stmt *st, struct usher_queue_result_row *row)
 {
     memset(row, 0, sizeof *row);
@@ -117,6 +135,7 @@ static bool row_of(sqlite3_stmt *st, struct usher_queue_result_row *row)
     row->until_ms = sqlite3_column_int64(st, 11);
     row->wait_ms = sqlite3_column_int64(st, 12);
     row->talk_ms = sqlite3_column_int64(st, 13);
+    visit_of(st, 14, row);
     return read_name(st, 2, false, &row->user) && read_name(st, 3, false, &row->lane) &&
            read_name(st, 8, true, &row->agent);
 }
@@ -157,7 +176,7 @@ void usher__visits_sql(const struct usher_history_query *query, int64_t ended_ms
         before = ended_ms != 0 ? " AND NOT (ended_ms = ?10 AND id >= ?7)" : " AND id < ?7";
     (void)snprintf(sql, USHER__VISITS_SQL,
                    "SELECT id, version, user, lane, priority, since_ms, applied_ms, outcome, agent,"
-                   " room, seated_ms, ended_ms, wait_ms, talk_ms FROM visit"
+                   " room, seated_ms, ended_ms, wait_ms, talk_ms, visit FROM visit"
                    " WHERE queue = ?1%s%s%s%s%s ORDER BY %sid DESC LIMIT ?6",
                    query->user.data != NULL ? " AND user = ?2" : "",
                    query->agent.data != NULL ? " AND agent = ?3" : "",

@@ -32,6 +32,7 @@
     " ended_ms INTEGER NOT NULL,"                                                              \
     " wait_ms INTEGER NOT NULL,"                                                               \
     " talk_ms INTEGER NOT NULL,"                                                               \
+    " visit TEXT,"                                                                             \
     " UNIQUE (queue, epoch, version, user, applied_ms));"                                      \
     /* each serves usher__visits_sql() in its order, without sorting */                       \
     "CREATE INDEX visit_by_queue ON visit(queue);" /* and by id */                             \
@@ -42,12 +43,12 @@
 
 #define USHER__VISIT_COLUMNS                                                                   \
     "queue, epoch, version, user, lane, priority, since_ms, applied_ms, outcome, agent, room," \
-    " seated_ms, ended_ms, wait_ms, talk_ms"
+    " seated_ms, ended_ms, wait_ms, talk_ms, visit"
 
 /* One that is there already is not added again. */
 #define USHER__VISIT_ADD                                                                       \
     "INSERT INTO visit (" USHER__VISIT_COLUMNS ")"                                             \
-    " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)"               \
+    " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)"          \
     " ON CONFLICT DO NOTHING"
 /* clang-format on */
 

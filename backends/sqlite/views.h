@@ -85,8 +85,8 @@
     "\"since\", strftime('%Y-%m-%d %H:%M:%f', nullif(r.n2, 0) / 1000.0, 'unixepoch') AS "      \
     "\"applied\", strftime('%Y-%m-%d %H:%M:%f', nullif(r.n3, 0) / 1000.0, 'unixepoch') AS "    \
     "\"seated\", strftime('%Y-%m-%d %H:%M:%f', nullif(r.n4, 0) / 1000.0, 'unixepoch') AS "     \
-    "\"ended\", r.n5 AS \"login\", r.n6 AS \"room\" FROM scope s JOIN record r ON r.list = "   \
-    "s.ref * 16 + 7 WHERE s.noun = 2;"                                                         \
+    "\"ended\", r.n5 AS \"login\", r.n6 AS \"room\", r.n7 AS \"token\" FROM scope s JOIN "     \
+    "record r ON r.list = s.ref * 16 + 7 WHERE s.noun = 2;"                                    \
     "CREATE VIEW queue_refusal AS SELECT s.name AS \"queue\", r.id AS \"refusal\", CASE "      \
     "r.state WHEN 0 THEN 'refused' WHEN 1 THEN 'forgotten' WHEN 2 THEN 'search' WHEN 3 THEN "  \
     "'limits' WHEN 4 THEN 'reason' END AS \"state\", r.grp AS \"key\", r.owner AS \"agent\", " \

@@ -256,7 +256,8 @@
     X(LEFT_TOTAL, 240, INT, "left_total", "members that left since then") \
     X(LOST_TOTAL, 241, INT, "lost_total", "members that were removed without a heartbeat since then") \
     X(KICKED_TOTAL, 242, INT, "kicked_total", "members that were kicked or banned since then") \
-    X(CHANGES_TOTAL, 243, INT, "changes_total", "changes of the room since then")
+    X(CHANGES_TOTAL, 243, INT, "changes_total", "changes of the room since then") \
+    X(VISIT, 244, TEXT, "visit", "name of the user's stay with an agent, which no other one has: EPOCH.TOKEN")
 /* clang-format on */
 
 enum usher_field {

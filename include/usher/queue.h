@@ -130,7 +130,9 @@ enum usher_queue_outcome {
 
 /** Write the id of a room, "EPOCH.LOGIN.NO", to @to: epoch of the queue (of the reply, or of a row
  * that has one) in 16 hexadecimal digits, version of the agent's login, number from 1 on.  No other
- * room of any queue ever has the same id.  "" if @no is 0.  Returns @to. */
+ * room of any queue ever has the same id, but the room has one user after the other: name what
+ * belongs to a user, like a chat, after the member visit of answers and rows.  "" if @no is 0.
+ * Returns @to. */
 USHER_API const char *usher_queue_room_name(char to[USHER_QUEUE_ROOM_MAX], uint64_t epoch,
                                             uint64_t login, int64_t no);
 
@@ -288,12 +290,14 @@ struct usher_queue_answer {
      * another one */
     uint64_t visit_token;
     char reason[USHER_NAME_MAX + 1]; /* stats: the reason of the mode, for people */
+    /* name of the user's stay with an agent, which no other one has: EPOCH.TOKEN */
+    char visit[USHER_QUEUE_ROOM_MAX];
 };
 #ifdef __cplusplus
 #define USHER_QUEUE_ANSWER_INIT \
     { sizeof(struct usher_queue_answer), 0, 0, 0, 0, 0, false, false, "", (enum \
     usher_queue_agent_state)0, (enum usher_queue_place)0, (enum usher_queue_why)0, 0, 0, 0, 0, \
-    0, 0, 0, "", "", "", "", 0, 0, "" }
+    0, 0, 0, "", "", "", "", 0, 0, "", "" }
 #else
 #define USHER_QUEUE_ANSWER_INIT { .size = sizeof(struct usher_queue_answer) }
 #endif
@@ -367,6 +371,8 @@ struct usher_queue_row {
     int64_t up_to_ms; /* bound of the waiting times that are counted */
     int64_t seated_total; /* users seated since then */
     int64_t agents_paused; /* agents that are paused */
+    /* name of the user's stay with an agent, which no other one has: EPOCH.TOKEN */
+    const char *visit;
 };
 #ifdef __cplusplus
 #define USHER_QUEUE_ROW_INIT \
@@ -374,7 +380,7 @@ struct usher_queue_row {
     usher_queue_user_state)0, (enum usher_queue_agent_state)0, (enum usher_queue_outcome)0, 0, \
     0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, { NULL, 0 }, (enum usher_verb)0, NULL, 0, 0, \
     0, NULL, { NULL, 0 }, 0, 0, NULL, NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, \
-    0, 0, 0, 0, 0, 0, 0, 0, 0 }
+    0, 0, 0, 0, 0, 0, 0, 0, 0, NULL }
 #else
 #define USHER_QUEUE_ROW_INIT { .size = sizeof(struct usher_queue_row) }
 #endif
@@ -553,7 +559,7 @@ USHER_API enum usher_status usher_queue_room(struct usher_engine *e, const char 
  * this instead of usher_queue_alive(), with the since_ms of the first time, until the user is
  * seated, keeps the position even if the store has lost it.
  *
- * USHER_OK, USHER_SAME  the answer has place, room, agent, token, visit_token, index, wait_ms.
+ * USHER_OK, USHER_SAME  the answer has place, room, agent, token, visit, visit_token, index, wait_ms.
  * USHER_EMPTY           no logged-in agent serves the lane, and the user does not wait.
  * USHER_FULL            a limit is reached, and the user does not wait.
  * USHER_REFUSED         the user waits in another lane: usher_queue_move(); or it is not there,
@@ -768,11 +774,11 @@ USHER_API enum usher_status usher_queue_free(struct usher_engine *e, const char 
  * notice of a user, owner is the agent that it is or was with, and token is that of the room or
  * offer, even if it has ended (missed, rejected, requeued).  Its data has lane; priority and since,
  * the arrival, while the user is in the queue; outcome, if the visit has ended; with an owner room,
- * LOGIN.N, agent_state, the state of the agent after the change, and agent_until, the end of its
+ * LOGIN.N, visit, the token, agent_state, the state of the agent after the change, and agent_until, the end of its
  * wrap-up.  data of USHER_QUEUE_LOGIN has lanes, capacity and level, and the reason if the agent is
  * paused at once; data of USHER_QUEUE_PAUSE has the reason.  In the notices of a command with
  * opt->actor data has actor (not in those of due deadlines, requeues and matches).  The row has
- * user, agent, their states and these values as members (but agent_until), with the room as in
+ * user, agent, their states and these values as members (but agent_until), with room and visit as in
  * answers; for the notice of an event usher_notice_reply() makes such a row.
  *
  * USHER_OK

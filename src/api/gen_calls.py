@@ -30,7 +30,8 @@ COMMON = {"REQUEST", "NOW", "WAIT", "MORE"}
 WHOLE = 8  # USHER_VERB_WHOLE: these calls are written by hand
 NAMES = {"IF": "expected"}  # a keyword
 STRINGS = {"HOLDER", "PREFIX", "SUFFIX", "DATE"}  # BYTES that are C strings
-ROOM_OF = {"ROOM": "USHER_QUEUE_ROOM_MAX", "SERIAL": "USHER_SERIAL_TEXT_MAX + 1",
+ROOM_OF = {"ROOM": "USHER_QUEUE_ROOM_MAX", "VISIT": "USHER_QUEUE_ROOM_MAX",
+           "SERIAL": "USHER_SERIAL_TEXT_MAX + 1",
            "PREFIX": "USHER_SERIAL_AFFIX_MAX + 1", "SUFFIX": "USHER_SERIAL_AFFIX_MAX + 1",
            "DATE": "USHER_SERIAL_TEXT_MAX + 1", "CHECK_DIGIT": "2"}
 # Enums that are not usher_NOUN_FIELD.

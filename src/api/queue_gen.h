@@ -65,6 +65,7 @@ static const struct usher__member queue_answer[] = {
     MEMBER(struct usher_queue_answer, since_version, SINCE_VERSION, SINCE_VERSION, NUMBER),
     MEMBER(struct usher_queue_answer, visit_token, VISIT_TOKEN, VISIT_TOKEN, TOKEN),
     MEMBER(struct usher_queue_answer, reason, REASON, REASON, CHARS),
+    MEMBER(struct usher_queue_answer, visit, VISIT, VISIT, CHARS),
 };
 
 static const struct usher__member queue_row[] = {
@@ -131,6 +132,7 @@ static const struct usher__member queue_row[] = {
     MEMBER(struct usher_queue_row, up_to_ms, UP_TO, UP_TO, NUMBER),
     MEMBER(struct usher_queue_row, seated_total, SEATED_TOTAL, SEATED_TOTAL, NUMBER),
     MEMBER(struct usher_queue_row, agents_paused, AGENTS_PAUSED, AGENTS_PAUSED, NUMBER),
+    MEMBER(struct usher_queue_row, visit, VISIT, VISIT, STRING),
 };
 
 static const struct usher__member queue_statistics[] = {
@@ -190,6 +192,7 @@ static const uint8_t queue_answer_at[] = {
     [USHER_FIELD_SINCE_VERSION] = 15,
     [USHER_FIELD_VISIT_TOKEN] = 16,
     [USHER_FIELD_REASON] = 17,
+    [USHER_FIELD_VISIT] = 18,
 };
 
 static void queue_answer_tell(const struct usher_operation *op, const struct usher_result *r,

@@ -183,10 +183,10 @@ struct usher__hooks {
                     const struct usher_result *r);
     const struct usher__extras *extras; /* NULL: settings and statistics, if the scope exists */
     const struct usher__row_ops *rows;  /* NULL: each row stands for one */
-    /* Make a text of other members: of row @row, if the rows before it stand for @before, or of the
-     * answer itself (NULL). */
-    size_t (*text)(const struct usher_result *r, const char *row, uint64_t before,
-                   char to[USHER__MADE_MAX]);
+    /* Make the text @f of other members: of row @row, if the rows before it stand for @before, or
+     * of the answer itself (NULL). */
+    size_t (*text)(const struct usher__field *f, const struct usher_result *r, const char *row,
+                   uint64_t before, char to[USHER__MADE_MAX]);
     /* Write the name of place @i, from 1, of the agent that logged in at @login.  Return false if
      * it has fewer. */
     bool (*place_name)(uint64_t epoch, uint64_t login, int64_t i, char to[USHER__MADE_MAX]);

@@ -262,6 +262,7 @@ void usher__json_lua(struct usher__out *o, const struct usher__noun *noun)
             { "VERSION", USHER_FIELD_VERSION },
             { "SERIAL", USHER_FIELD_SERIAL },
             { "ROOM", USHER_FIELD_ROOM },
+            { "VISIT", USHER_FIELD_VISIT },
             { "LOGIN", USHER_FIELD_LOGIN },
             { "ROOMS", USHER_FIELD_ROOMS },
             { "INDEX", USHER_FIELD_INDEX },

@@ -185,7 +185,7 @@ USHER__INLINE void usher__result_made(usher__put *put, void *to, const struct us
                                       uint64_t before)
 {
     char text[USHER__MADE_MAX];
-    size_t size = usher__hooks((unsigned)r->noun)->text(r, row, before, text);
+    size_t size = usher__hooks((unsigned)r->noun)->text(f, r, row, before, text);
 
     if (size != 0)
         usher__put_text(put, to, f->code, text, size);

@@ -11,7 +11,7 @@ cat >wanted_talk <<'END'
 > queue login desk ann now=1000
 {"status":"ok","epoch":"E","version":1,"due":16000,"now":1000,"agent":"ann","state":"idle","rooms":["E.1.1"],"token":"1"}
 > queue apply desk u1 now=1001
-{"status":"ok","epoch":"E","version":3,"due":16000,"now":1001,"place":"room","room":"E.1.1","agent":"ann","token":"3","visit_token":"2"}
+{"status":"ok","epoch":"E","version":3,"due":16000,"now":1001,"place":"room","room":"E.1.1","agent":"ann","token":"3","visit":"E.3","visit_token":"2"}
 > queue apply desk u2 now=1002
 {"status":"ok","epoch":"E","version":4,"due":16000,"now":1002,"place":"queue","index":0,"wait":null,"visit_token":"4"}
 > queue apply desk u3 now=1003
@@ -19,21 +19,21 @@ cat >wanted_talk <<'END'
 > queue apply desk u2 now=1004
 {"status":"same","epoch":"E","version":5,"due":16000,"now":1004,"place":"queue","index":0,"wait":null,"visit_token":"4"}
 > queue alive desk user=u1 now=15000
-{"status":"ok","epoch":"E","version":5,"due":16000,"now":15000,"place":"room","room":"E.1.1","agent":"ann","token":"3","visit_token":"2"}
+{"status":"ok","epoch":"E","version":5,"due":16000,"now":15000,"place":"room","room":"E.1.1","agent":"ann","token":"3","visit":"E.3","visit_token":"2"}
 > queue alive desk user=u3 now=15000
 {"status":"ok","epoch":"E","version":5,"due":16000,"now":15000,"place":"queue","index":1,"wait":null,"visit_token":"5"}
 > queue alive desk agent=ann now=15000
-{"status":"ok","epoch":"E","version":5,"due":16000,"now":15000,"agent":"ann","state":"busy","rooms":[{"room":"E.1.1","user":"u1","state":"seated","lane":"default","matched":1001,"until":null,"token":"3"}],"token":"1"}
+{"status":"ok","epoch":"E","version":5,"due":16000,"now":15000,"agent":"ann","state":"busy","rooms":[{"room":"E.1.1","user":"u1","state":"seated","lane":"default","matched":1001,"until":null,"token":"3","visit":"E.3"}],"token":"1"}
 > queue where desk u3 now=17000
 {"status":"ok","epoch":"E","version":6,"due":30000,"now":17000,"place":"queue","index":0,"wait":null,"visit_token":"5"}
 > queue room desk ann now=17000
-{"status":"ok","epoch":"E","version":6,"due":30000,"now":17000,"agent":"ann","state":"busy","rooms":[{"room":"E.1.1","user":"u1","state":"seated","lane":"default","matched":1001,"until":null,"token":"3"}],"token":"1"}
+{"status":"ok","epoch":"E","version":6,"due":30000,"now":17000,"agent":"ann","state":"busy","rooms":[{"room":"E.1.1","user":"u1","state":"seated","lane":"default","matched":1001,"until":null,"token":"3","visit":"E.3"}],"token":"1"}
 > queue finish desk 1.1 now=18000
-{"status":"ok","epoch":"E","version":8,"due":30000,"now":18000,"user":"u1","agent":"ann","room":"E.1.1","token":"3","state":"busy"}
+{"status":"ok","epoch":"E","version":8,"due":30000,"now":18000,"user":"u1","agent":"ann","room":"E.1.1","token":"3","visit":"E.3","state":"busy"}
 > queue where desk u3 now=18000
-{"status":"ok","epoch":"E","version":8,"due":30000,"now":18000,"place":"room","room":"E.1.1","agent":"ann","token":"8","visit_token":"5"}
+{"status":"ok","epoch":"E","version":8,"due":30000,"now":18000,"place":"room","room":"E.1.1","agent":"ann","token":"8","visit":"E.8","visit_token":"5"}
 > queue alive desk user=u3 now=29000
-{"status":"ok","epoch":"E","version":8,"due":30000,"now":29000,"place":"room","room":"E.1.1","agent":"ann","token":"8","visit_token":"5"}
+{"status":"ok","epoch":"E","version":8,"due":30000,"now":29000,"place":"room","room":"E.1.1","agent":"ann","token":"8","visit":"E.8","visit_token":"5"}
 > queue where desk u3 now=33000
 {"status":"ok","epoch":"E","version":10,"due":44000,"now":33000,"place":"queue","index":0,"wait":null,"visit_token":"5"}
 > queue where desk u2 now=33000
@@ -43,7 +43,7 @@ cat >wanted_talk <<'END'
 > queue agents desk now=33000
 {"status":"ok","epoch":"E","version":10,"due":44000,"now":33000,"agents":[],"next":null}
 > queue history desk now=33000
-{"status":"ok","epoch":"E","version":10,"due":44000,"now":33000,"visits":[{"user":"u3","lane":"default","priority":0,"applied":1003,"outcome":"requeued","seated":18000,"wait":16997,"agent":"ann","room":"E.1.1","finished":33000,"talk":15000,"since":1003,"version":9},{"user":"u1","lane":"default","priority":0,"applied":1001,"outcome":"seated","seated":1001,"wait":0,"agent":"ann","room":"E.1.1","finished":18000,"talk":16999,"since":1001,"version":7},{"user":"u2","lane":"default","priority":0,"applied":1002,"outcome":"lost","seated":null,"wait":15002,"agent":null,"room":null,"finished":16004,"talk":0,"since":1002,"version":6}],"next":null}
+{"status":"ok","epoch":"E","version":10,"due":44000,"now":33000,"visits":[{"user":"u3","lane":"default","priority":0,"applied":1003,"outcome":"requeued","seated":18000,"wait":16997,"agent":"ann","room":"E.1.1","finished":33000,"talk":15000,"since":1003,"version":9,"visit":"E.8"},{"user":"u1","lane":"default","priority":0,"applied":1001,"outcome":"seated","seated":1001,"wait":0,"agent":"ann","room":"E.1.1","finished":18000,"talk":16999,"since":1001,"version":7,"visit":"E.3"},{"user":"u2","lane":"default","priority":0,"applied":1002,"outcome":"lost","seated":null,"wait":15002,"agent":null,"room":null,"finished":16004,"talk":0,"since":1002,"version":6,"visit":null}],"next":null}
 > queue stats desk now=33000
 {"status":"ok","epoch":"E","version":10,"due":44000,"now":33000,"waiting":1,"seated":0,"agents":0,"longest_wait":0,"longest_since":31997,"seated_today":2,"abandoned_today":1,"service_level":1.0000,"timeout_today":0,"finished_today":2,"wait":8498,"talk":15999,"offered":0,"away":0,"agents_idle":0,"agents_offered":0,"agents_busy":0,"agents_wrapup":0,"agents_paused":0,"dropped_today":0,"visits":3,"arrived_today":3,"within_today":2,"abandoned_within_today":1,"service_seated":1.0000,"arrived_total":3,"seated_total":2,"within_total":2,"abandoned_total":1,"abandoned_within_total":1,"timeout_total":0,"finished_total":2,"dropped_total":0,"wait_total":16997,"talk_total":31999,"mode":"open","paused_by":[]}
 > queue lanes desk now=33000
@@ -53,15 +53,15 @@ cat >wanted_talk <<'END'
 > queue login desk bob capacity=2 lanes=default,vip now=34000
 {"status":"ok","epoch":"E","version":13,"due":39000,"now":34000,"agent":"bob","state":"offered","rooms":["E.12.1","E.12.2"],"token":"12"}
 > queue where desk u3 now=34000
-{"status":"ok","epoch":"E","version":13,"due":39000,"now":34000,"place":"offer","room":"E.12.1","agent":"bob","until":39000,"token":"13","visit_token":"5"}
+{"status":"ok","epoch":"E","version":13,"due":39000,"now":34000,"place":"offer","room":"E.12.1","agent":"bob","until":39000,"token":"13","visit":"E.13","visit_token":"5"}
 > queue accept desk bob u3 now=34000
-{"status":"ok","epoch":"E","version":14,"due":39000,"now":34000,"user":"u3","agent":"bob","room":"E.12.1","token":"13","state":"busy"}
+{"status":"ok","epoch":"E","version":14,"due":39000,"now":34000,"user":"u3","agent":"bob","room":"E.12.1","token":"13","visit":"E.13","state":"busy"}
 > queue apply desk u4 lane=vip priority=5 now=35000
-{"status":"ok","epoch":"E","version":16,"due":39000,"now":35000,"place":"offer","room":"E.12.2","agent":"bob","until":40000,"token":"16","visit_token":"15"}
+{"status":"ok","epoch":"E","version":16,"due":39000,"now":35000,"place":"offer","room":"E.12.2","agent":"bob","until":40000,"token":"16","visit":"E.16","visit_token":"15"}
 > queue pause desk bob now=35000
 {"status":"ok","epoch":"E","version":17,"due":39000,"now":35000,"agent":"bob","state":"pausing","rooms":["E.12.1","E.12.2"],"token":"12"}
 > queue reject desk bob u4 now=35000
-{"status":"ok","epoch":"E","version":18,"due":39000,"now":35000,"user":"u4","agent":"bob","room":"E.12.2","token":"16","state":"pausing"}
+{"status":"ok","epoch":"E","version":18,"due":39000,"now":35000,"user":"u4","agent":"bob","room":"E.12.2","token":"16","visit":"E.16","state":"pausing"}
 > queue pull desk bob now=35000
 {"status":"refused","epoch":"E","version":18,"due":39000,"now":35000,"matched":[],"message":"the agent is not open: full, paused or in wrap-up"}
 > queue move desk u4 priority=9 now=35000
@@ -69,7 +69,7 @@ cat >wanted_talk <<'END'
 > queue ready desk bob now=35000
 {"status":"ok","epoch":"E","version":21,"due":39000,"now":35000,"agent":"bob","state":"busy","rooms":["E.12.1","E.12.2"],"token":"12"}
 > queue leave desk u4 now=35000
-{"status":"ok","epoch":"E","version":22,"due":39000,"now":35000,"user":"u4","agent":"bob","room":"E.12.2","token":"21","state":"busy"}
+{"status":"ok","epoch":"E","version":22,"due":39000,"now":35000,"user":"u4","agent":"bob","room":"E.12.2","token":"21","visit":"E.21","state":"busy"}
 > queue free desk bob now=35000
 {"status":"ok","epoch":"E","version":23,"due":39000,"now":35000,"agent":"bob","state":"idle","rooms":["E.12.1","E.12.2"],"freed":1,"token":"12"}
 > queue pull desk bob now=35000
@@ -100,15 +100,15 @@ cat >wanted_early <<'END'
 > queue login early ann now=0
 {"status":"ok","epoch":"E","version":1,"due":15000,"now":0,"agent":"ann","state":"idle","rooms":["E.1.1"],"token":"1"}
 > queue apply early u1 now=0
-{"status":"ok","epoch":"E","version":3,"due":15000,"now":0,"place":"room","room":"E.1.1","agent":"ann","token":"3","visit_token":"2"}
+{"status":"ok","epoch":"E","version":3,"due":15000,"now":0,"place":"room","room":"E.1.1","agent":"ann","token":"3","visit":"E.3","visit_token":"2"}
 > queue apply early u2 now=0
 {"status":"ok","epoch":"E","version":4,"due":15000,"now":0,"place":"queue","index":0,"wait":null,"visit_token":"4"}
 > queue leave early u2 now=3000
 {"status":"ok","epoch":"E","version":5,"due":15000,"now":3000,"user":"u2","agent":null,"room":null}
 > queue leave early u1 now=5000
-{"status":"ok","epoch":"E","version":6,"due":15000,"now":5000,"user":"u1","agent":"ann","room":"E.1.1","token":"3","state":"idle"}
+{"status":"ok","epoch":"E","version":6,"due":15000,"now":5000,"user":"u1","agent":"ann","room":"E.1.1","token":"3","visit":"E.3","state":"idle"}
 > queue history early now=5000
-{"status":"ok","epoch":"E","version":6,"due":15000,"now":5000,"visits":[{"user":"u1","lane":"default","priority":0,"applied":0,"outcome":"seated","seated":0,"wait":0,"agent":"ann","room":"E.1.1","finished":5000,"talk":5000,"since":0,"version":6},{"user":"u2","lane":"default","priority":0,"applied":0,"outcome":"left","seated":null,"wait":3000,"agent":null,"room":null,"finished":3000,"talk":0,"since":0,"version":5}],"next":null}
+{"status":"ok","epoch":"E","version":6,"due":15000,"now":5000,"visits":[{"user":"u1","lane":"default","priority":0,"applied":0,"outcome":"seated","seated":0,"wait":0,"agent":"ann","room":"E.1.1","finished":5000,"talk":5000,"since":0,"version":6,"visit":"E.3"},{"user":"u2","lane":"default","priority":0,"applied":0,"outcome":"left","seated":null,"wait":3000,"agent":null,"room":null,"finished":3000,"talk":0,"since":0,"version":5,"visit":null}],"next":null}
 END
 for store in $STORES; do
     talk "$store" <wanted_early

@@ -27,8 +27,8 @@ en         1             1       100.00 %              1             1
 $ queue list desk
 ok: 0 rows
 $ queue list desk state=seated
-user  agent  lane  state   priority  since     applied   matched   token  visit_token  room
-zed   bob    en    seated         3  30 s ago  30 s ago  30 s ago      5            4  E.2.1
+user  agent  lane  state   priority  since     applied   matched   token  visit_token  room                  visit
+zed   bob    en    seated         3  30 s ago  30 s ago  30 s ago      5            4  E.2.1  E.5
 $ serial holds inv
 number  n  token  until     state  owner  serial
      1  1      2  in 4 min  held   ann    A-0001
@@ -70,7 +70,7 @@ EOF
         *) at=now=1030000 ;;
         esac
         script -qec "\"$USHER\" -s '$url' $line $at" /dev/null </dev/null |
-            tr -d '\r' | sed 's/[0-9a-f]\{16\}\./E./'
+            tr -d '\r' | sed 's/[0-9a-f]\{16\}\./E./g'
     done >said
     number_of_check=$((number_of_check + 1))
     diff -u wanted said || wrong "tables on ${store%%:*}"

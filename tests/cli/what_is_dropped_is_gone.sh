@@ -35,9 +35,9 @@ for store in $STORES; do
 > queue set d archive=5 now=1000
 {"status":"ok","epoch":"E","version":2,"due":16000,"now":1000,"ttl":15000,"trigger":"auto","strategy":"longest-idle","offer":0,"wrapup":0,"limit":0,"maxwait":0,"grace":0,"requeue":"front","history":1000,"zone":0,"service":20000,"requests":10000,"archive":5,"log":0,"again":5000,"strict":0,"mode":"open"}
 > queue apply d zoe now=1000
-{"status":"ok","epoch":"E","version":4,"due":16000,"now":1000,"place":"room","room":"E.1.1","agent":"ann","token":"4","visit_token":"3"}
+{"status":"ok","epoch":"E","version":4,"due":16000,"now":1000,"place":"room","room":"E.1.1","agent":"ann","token":"4","visit":"E.4","visit_token":"3"}
 > queue leave d zoe now=1000
-{"status":"ok","epoch":"E","version":5,"due":16000,"now":1000,"user":"zoe","agent":"ann","room":"E.1.1","token":"4","state":"idle"}
+{"status":"ok","epoch":"E","version":5,"due":16000,"now":1000,"user":"zoe","agent":"ann","room":"E.1.1","token":"4","visit":"E.4","state":"idle"}
 > drop queue/d --yes
 {"status":"refused","message":"drop queue/d: 1 ended visits are not yet in the history: drain them, or set archive=0"}
 > queue set d archive=0 now=1000

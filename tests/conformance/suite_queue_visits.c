@@ -722,6 +722,55 @@ TEST(no_two_rooms_of_a_store_have_one_name)
                      USHER_MISSING);
 }
 
+/* Row 0 of @reply, which is freed, has the visit @name. */
+static void row_has_visit(struct usher_reply *reply, const char *name)
+{
+    struct usher_queue_row row = USHER_QUEUE_ROW_INIT;
+
+    assert_true(usher_queue_row_of(reply, 0, &row));
+    assert_string_equal(row.visit, name);
+    usher_reply_done(reply);
+}
+
+TEST(stay_with_an_agent_has_one_name_and_no_other_has_it)
+{
+    struct fixture *f = *state;
+    struct usher_queue_options seated = USHER_QUEUE_OPTIONS_INIT, log = USHER_QUEUE_OPTIONS_INIT;
+    struct usher_queue_answer a = USHER_QUEUE_ANSWER_INIT, b = USHER_QUEUE_ANSWER_INIT;
+    struct usher_queue_settings set = USHER_QUEUE_SETTINGS_INIT;
+    char name[USHER_QUEUE_ROOM_MAX], room[USHER_QUEUE_ROOM_MAX];
+    struct usher_reply *r;
+
+    no_twin(f);
+    set.log = 50;
+    assert_int_equal(usher_queue_set(f->e, "desk", &set, NULL, NULL), USHER_OK);
+    assert_int_equal(usher_queue_login(f->e, "desk", "ann", NULL, NULL), USHER_OK);
+    assert_int_equal(usher_queue_apply(f->e, "desk", "u", NULL, &a), USHER_OK);
+    (void)snprintf(name, sizeof name, "%.16s.%" PRIu64, a.room, a.token);
+    (void)snprintf(room, sizeof room, "%s", a.room);
+    assert_string_equal(a.visit, name);
+    assert_int_equal(usher_queue_apply(f->e, "desk", "v", NULL, &b), USHER_OK);
+    assert_string_equal(b.visit, "");
+    assert_int_equal(usher_queue_where(f->e, "desk", "u", NULL, &a), USHER_OK);
+    assert_string_equal(a.visit, name);
+    assert_int_equal(usher_queue_room(f->e, "desk", "ann", NULL, &r), USHER_OK);
+    row_has_visit(r, name);
+    seated.state = USHER_QUEUE_USER_SEATED;
+    assert_int_equal(usher_queue_list(f->e, "desk", &seated, &r), USHER_OK);
+    row_has_visit(r, name);
+    assert_int_equal(usher_queue_leave(f->e, "desk", "u", NULL, &a), USHER_OK);
+    assert_string_equal(a.visit, name);
+    assert_int_equal(usher_queue_history(f->e, "desk", NULL, &r), USHER_OK);
+    row_has_visit(r, name);
+    log.since_version = 3; /* the match */
+    assert_int_equal(usher_queue_changes(f->e, "desk", &log, &r), USHER_OK);
+    row_has_visit(r, name);
+    /* the same room, another user */
+    assert_int_equal(usher_queue_where(f->e, "desk", "v", NULL, &b), USHER_OK);
+    assert_string_equal(b.room, room);
+    assert_string_not_equal(b.visit, name);
+}
+
 TEST(each_answer_with_a_match_has_its_token)
 {
     struct fixture *f = *state;

@@ -156,14 +156,15 @@ TEST(a_visit_is_a_row_that_sql_can_ask_for)
     assert_int_equal(visit(e, 1), USHER_OK);
     assert_int_equal(visit(e, 2), USHER_OK);
     usher_close(e);
-    assert_int_equal(ask(history,
-                         "SELECT count(*) FROM visit WHERE queue = 'desk' AND user = 'u2'"
-                         " AND agent = 'ann' AND lane = 'default' AND outcome = 'seated'"
-                         " AND priority = 0 AND room LIKE epoch || '._.1' AND length(epoch) = 16"
-                         " AND seated_ms = applied_ms AND since_ms = applied_ms"
-                         " AND wait_ms = 0 AND talk_ms = ended_ms - seated_ms"
-                         " AND id = 2 AND typeof(user) = 'text'"),
-                     1);
+    assert_int_equal(
+        ask(history,
+            "SELECT count(*) FROM visit WHERE queue = 'desk' AND user = 'u2'"
+            " AND agent = 'ann' AND lane = 'default' AND outcome = 'seated'"
+            " AND priority = 0 AND room LIKE epoch || '._.1' AND length(epoch) = 16"
+            " AND seated_ms = applied_ms AND since_ms = applied_ms"
+            " AND wait_ms = 0 AND talk_ms = ended_ms - seated_ms"
+            " AND visit = epoch || '.' || (version - 1) AND id = 2 AND typeof(user) = 'text'"),
+        1);
     assert_int_equal(sqlite3_open(history, &db), SQLITE_OK);
     served_by(db, "SELECT * FROM visit WHERE user = 'a' ORDER BY ended_ms", "visit_by_user");
     served_by(db, "SELECT * FROM visit WHERE agent = 'a' ORDER BY ended_ms", "visit_by_agent");
@@ -181,6 +182,8 @@ TEST(a_visit_is_a_row_that_sql_can_ask_for)
         assert_int_equal(r.of.queue.n_rows, 1);
         assert_int_equal(r.of.queue.rows[0].state, USHER_QUEUE_OUTCOME_SEATED);
         assert_int_equal(r.of.queue.rows[0].no, 1);
+        assert_int_equal(r.of.queue.rows[0].token,
+                         ask(history, "SELECT substr(visit, 18) FROM visit WHERE user = 'u1'"));
         usher_result_done(&r);
         filter.user = NULL;
         filter.agent = "bob";
@@ -207,11 +210,12 @@ TEST(a_visit_is_a_row_of_its_store_by_its_end)
     }
     assert_int_equal(ask(store, "SELECT count(*) FROM record WHERE list & 15 = 7"), 0);
     assert_int_equal(
-        ask(store, "SELECT count(*) FROM visit WHERE queue = 'desk' AND user = 'u2'"
-                   " AND lane = 'default' AND agent = 'ann' AND outcome = 'seated'"
-                   " AND room = epoch || '.2.1' AND length(epoch) = 16 AND seated_ms = applied_ms"
-                   " AND since_ms = applied_ms AND priority = 0 AND wait_ms = 0"
-                   " AND talk_ms = ended_ms - seated_ms AND id = 3"),
+        ask(store,
+            "SELECT count(*) FROM visit WHERE queue = 'desk' AND user = 'u2'"
+            " AND lane = 'default' AND agent = 'ann' AND outcome = 'seated'"
+            " AND room = epoch || '.2.1' AND length(epoch) = 16 AND seated_ms = applied_ms"
+            " AND since_ms = applied_ms AND priority = 0 AND wait_ms = 0"
+            " AND talk_ms = ended_ms - seated_ms AND visit = epoch || '.' || (version - 1) AND id = 3"),
         1);
     assert_int_equal(sqlite3_open(store, &db), SQLITE_OK);
     served_by(db, "SELECT * FROM visit WHERE user = 'a' ORDER BY ended_ms", "visit_by_user");
@@ -450,7 +454,8 @@ TEST(visits_are_found_by_an_index_among_many)
                                   "WITH RECURSIVE i(i) AS (VALUES(1) UNION ALL SELECT i + 1 FROM i"
                                   " WHERE i < 50000) INSERT INTO visit SELECT NULL,"
                                   " iif(i % 50, 'desk' || i % 50, 'desk'), 'x', i, 'many' || i,"
-                                  " 'default', 0, i, i, 'left', NULL, NULL, NULL, i, 0, 0 FROM i",
+                                  " 'default', 0, i, i, 'left', NULL, NULL, NULL, i, 0, 0, NULL"
+                                  " FROM i",
                                   NULL, NULL, NULL),
                      SQLITE_OK);
     for (int analyzed = 0; analyzed < 2; analyzed++) { /* whether SQLite knows how many there are */

@@ -632,8 +632,8 @@ static void user_put(struct packed *to, const struct told *what, const struct us
         wraps = a->state == USHER_QUEUE_AGENT_WRAPUP;
     put_array(to, 2u + (here ? 4 : 0) + (outcome != 0 ? 2 : 0) +
                       (a == NULL ? 0
-                       : wraps   ? 6
-                                 : 4) +
+                       : wraps   ? 8
+                                 : 6) +
                       (actor != NULL ? 2 : 0));
     put_text(to, &of_lane);
     put_text(to, &name_of_lane);
@@ -649,6 +649,7 @@ static void user_put(struct packed *to, const struct told *what, const struct us
     }
     (void)sprintf(name, "%" PRIu64 ".%" PRId64, what->login, what->no);
     word_put(to, "room", name);
+    put_said(to, "visit", (int64_t)what->token);
     word_put(
         to, "agent_state",
         usher_queue_agent_state_word(a->state == USHER_QUEUE_AGENT_GONE ? a->going : state_of(a)));
@@ -920,6 +921,7 @@ static void stay_ends(queue *q, const user *u, enum usher_queue_outcome outcome,
     v.agent = u->agent;
     v.login = u->login;
     v.no = u->no;
+    v.token = u->token;
     v.had_room = had_room;
     v.seated = had_room ? u->matched : 0;
     q->stays = grown(q->stays, q->n_stays, sizeof *q->stays);
@@ -2793,6 +2795,7 @@ static void visit_add(struct work *w, const struct queue_model_visit *v)
     row->wait_ms = span(v->applied, v->had_room ? v->seated : v->end);
     row->talk_ms = v->had_room ? span(v->seated, v->end) : 0;
     row->version = v->version;
+    row->token = v->token;
 }
 
 static enum usher_status verb_history(struct work *w)

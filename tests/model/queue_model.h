@@ -121,7 +121,7 @@ struct queue_model_lane {
 struct queue_model_visit {
     struct model_text user, agent, lane;
     enum usher_queue_outcome outcome;
-    uint64_t version, login;
+    uint64_t version, login, token;
     int64_t no, priority, since, applied, seated, end;
     bool had_room;
 };

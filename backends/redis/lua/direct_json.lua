@@ -5,7 +5,7 @@
 
 do
 -- A noun adds, in NOUN_json.lua: J.applies(code): whether the field is part of the answer; J.made(of,
--- is_row): a text that is composed; J.own(own): fields that are in no table; J.has_extras(); J.prepare():
+-- is_row, code): a text that is composed; J.own(own): fields that are in no table; J.has_extras(); J.prepare():
 -- see prepare(); J.rows(): the rows; J.subject(notice).
 local J, answer, verb, asked, own, rows = {}, nil, nil, nil, nil, nil
 --@json
@@ -55,7 +55,7 @@ local function values(text, of, is_row, extras)
         if has(verbs, verb) and t[code] == nil and (is_row or (extras or at <= 8 + K.OUTS)
             and (not J.applies or J.applies(code))) then
             local v = of[at]
-            if kind == 'M' then v = J.made(of, is_row) end
+            if kind == 'M' then v = J.made(of, is_row, code) end
             local empty = v == '' or kind == 'X' and answer[K.JSON_MORE] == 0
             if kind == 'T' or kind == 'N' or kind == 'K' then
                 local n = tonumber(v)

@@ -31,6 +31,7 @@ function S.hand(out, answer)
     function S.hand_row(t, row, answer)
         if S.verb ~= K.V_AGENTS and S.verb ~= K.V_LANES and row[6] > 0 then
             t[1], t[2] = 'room', string.format('%s.%.0f.%.0f', answer[2], row[5], row[6])
+            if row[20] ~= 0 then t[3], t[4] = 'visit', string.format('%s.%.0f', answer[2], row[20]) end
         end
     end
 
@@ -43,6 +44,9 @@ function S.hand(out, answer)
     -- See VIEW() in queue_verbs.def.
     if S.verb == K.V_APPLY or S.verb == K.V_WHERE or S.verb == K.V_MOVE or S.verb == K.V_ALIVE then
         more[20], more[24] = '0', more[20]
+    end
+    if S.a[K.ARG_USER] and answer[16] ~= 0 then
+        more[25], more[26] = 'visit', string.format('%s.%.0f', answer[2], answer[16])
     end
     for i = 1, #more do out[10 + i] = more[i] end
 end

@@ -230,7 +230,7 @@ function S.actor_of(verb)
 end
 
 -- Return the data of a notice of @u: see add_user_data().
-function S.user_data(u, to, outcome, no, actor)
+function S.user_data(u, to, outcome, no, token, actor)
     local t, a, n = {'lane', u.group}, no > 0 and S.change.agent, 2
     if to ~= K.USER_GONE then
         t[3], t[4], t[5], t[6], n = 'priority', format('%.0f', u.U_PRIORITY), 'since', format('%.0f', u.U_SINCE), 6
@@ -240,9 +240,9 @@ function S.user_data(u, to, outcome, no, actor)
         n = n + 2
     end
     if a then
-        t[n + 1], t[n + 2], t[n + 3], t[n + 4] = 'room', format('%.0f.%.0f', a.order, no), 'agent_state',
-            S.agent_word(S.shown(a))
-        if S.agent_until(a) ~= 0 then t[n + 5], t[n + 6] = 'agent_until', format('%.0f', S.agent_until(a)) end
+        t[n + 1], t[n + 2], t[n + 3], t[n + 4] = 'room', format('%.0f.%.0f', a.order, no), 'visit', format('%.0f', token)
+        t[n + 5], t[n + 6] = 'agent_state', S.agent_word(S.shown(a))
+        if S.agent_until(a) ~= 0 then t[n + 7], t[n + 8] = 'agent_until', format('%.0f', S.agent_until(a)) end
     end
     if actor then t[#t + 1], t[#t + 2] = 'actor', actor end
     return mpack(t)
@@ -256,7 +256,7 @@ function S.subject(verb, from, r, outcome, was)
     S.change.subject = nil
     if not S.is_told() then return end
     if user then
-        data = S.user_data(r, to, outcome, was and was[3] or r.U_NO, S.actor_of(verb))
+        data = S.user_data(r, to, outcome, was and was[3] or r.U_NO, was and was[2] or r.token, S.actor_of(verb))
     else
         local t = verb == K.V_LOGIN and {'lanes', table.concat(r.lanes, ','), 'capacity', format('%.0f', r.A_CAPACITY),
             'level', format('%.0f', r.A_LEVEL)} or {}
@@ -386,7 +386,7 @@ function S.visit_end(u, outcome, at)
     local v = S.fresh(K.KIND_VISIT, format('%.0f', S.change.v))
     v.state, v.ends, v.owner = outcome, K.FOREVER, u.owner
     v.VISIT_PRIORITY, v.VISIT_SINCE, v.VISIT_APPLIED, v.VISIT_SEATED, v.VISIT_END = u.U_PRIORITY, u.U_SINCE, u.U_APPLIED, seated and u.U_MATCHED or 0, at
-    if u.U_NO ~= 0 then v.VISIT_LOGIN, v.VISIT_NO = S.change.agent.order, u.U_NO end
+    if u.U_NO ~= 0 then v.VISIT_LOGIN, v.VISIT_NO, v.VISIT_TOKEN = S.change.agent.order, u.U_NO, u.token end
     v.data = u.id .. '\n' .. u.group
     if archive > 0 then
         -- Visits stay until they are in a history: see drain.

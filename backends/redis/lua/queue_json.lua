@@ -3,7 +3,7 @@
 -- The part of direct_json.lua for queues: see src/nouns/queue/queue_hooks.c.
 function J.applies(code)
     local agent = S.a[K.ARG_AGENT] ~= nil
-    if code == K.F_ROOM then return S.verb ~= K.V_ALIVE or not agent end
+    if code == K.F_ROOM or code == K.F_VISIT then return S.verb ~= K.V_ALIVE or not agent end
     if code == K.F_LOGIN or code == K.F_ROOMS then return agent and answer[17] ~= 0 end
     if code == K.F_AGENT_STATE then return agent or answer[9] ~= K.AGENT_GONE end
     if code == K.F_INDEX or code == K.F_WAIT_MS then return answer[10] ~= 0 end
@@ -12,7 +12,13 @@ end
 
 function J.place(login, no) return no == 0 and '' or string.format('%s.%.0f.%.0f', answer[2], login, no) end
 
-function J.made(of, is_row) return J.place(of[is_row and 5 or 17], of[is_row and 6 or 18]) end
+function J.made(of, is_row, code)
+    if code == K.F_VISIT then
+        local token = of[is_row and 20 or 16]
+        return token == 0 and '' or string.format('%s.%.0f', answer[2], token)
+    end
+    return J.place(of[is_row and 5 or 17], of[is_row and 6 or 18])
+end
 
 -- These verbs are about agents.  In other notices an agent has a token and no owner.
 function J.subject(n)
@@ -21,4 +27,4 @@ function J.subject(n)
     return agent and K.SUBJECT_AGENT or K.SUBJECT_USER
 end
 
-function J.told_value(name, v) return name == 'room' and v ~= '' and answer[2] .. '.' .. v or v end
+function J.told_value(name, v) return (name == 'room' or name == 'visit') and v ~= '' and answer[2] .. '.' .. v or v end

@@ -301,7 +301,7 @@ function S.make_reads()
         local seated = r.state < 2 or r.state > 4 -- usher__queue_had_room()
         return {d[1], r.owner, d[2], '', r.VISIT_LOGIN, r.VISIT_NO, r.state, r.VISIT_PRIORITY, r.VISIT_SINCE, r.VISIT_APPLIED, r.VISIT_SEATED,
             r.VISIT_END, S.lasted(r.VISIT_APPLIED, seated and r.VISIT_SEATED or r.VISIT_END), seated and S.lasted(r.VISIT_SEATED, r.VISIT_END) or 0, 0, 0, 0, 0,
-            r.order, 0, ''}
+            r.order, r.VISIT_TOKEN, ''}
     end
 
     function S.history()

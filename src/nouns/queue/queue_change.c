@@ -411,8 +411,8 @@ static size_t add_actor(const work *w, enum usher_verb verb, struct usher__notic
 }
 
 /* Add data to the notice of a user: the lane; priority and arrival while the user is in the queue;
- * the outcome of a visit that has ended; the room that the user has, or had until this change, with
- * the state of the agent after it. */
+ * the outcome of a visit that has ended; the room that the user has, or had until this change, and
+ * the visit, with the state of the agent after it. */
 static enum usher_status add_user_data(work *w, struct queue_change *qc)
 {
     const struct subject *subject = &qc->subject;
@@ -420,7 +420,7 @@ static enum usher_status add_user_data(work *w, struct queue_change *qc)
     struct usher_text outcome = text_of(usher_queue_outcome_word(subject->outcome)), state;
     char name[2 * USHER__WIDE_TEXT];
     struct usher_text room = { name, 0 };
-    struct usher__notice_field fields[8] = { { "lane", 0, &subject->r.group } };
+    struct usher__notice_field fields[9] = { { "lane", 0, &subject->r.group } };
     size_t k = 1;
 
     if (subject->to != USHER_QUEUE_USER_GONE) {
@@ -436,6 +436,7 @@ static enum usher_status add_user_data(work *w, struct queue_change *qc)
         name[room.size++] = '.';
         room.size += usher__wide_text(n[U_NO], name + room.size);
         fields[k++] = (struct usher__notice_field){ "room", 0, &room };
+        fields[k++] = (struct usher__notice_field){ "visit", (int64_t)subject->r.token, NULL };
         state = text_of(usher_queue_agent_state_word(shown(a)));
         fields[k++] = (struct usher__notice_field){ "agent_state", 0, &state };
         if (usher__queue_agent_until(a) != 0)
@@ -670,6 +671,7 @@ static struct usher_queue_result_row visit_row(const struct queue_change *qc,
     row.wait_ms = lasted(row.applied_ms, seated ? row.matched_ms : at);
     row.talk_ms = seated ? lasted(row.matched_ms, at) : 0;
     row.version = qc->c.scope->version;
+    row.token = u->token;
     return row;
 }
 
@@ -728,6 +730,7 @@ static enum usher_status visit_end(work *w, struct queue_change *qc, const struc
     v.n[VISIT_END] = row.until_ms;
     v.n[VISIT_LOGIN] = (int64_t)row.login;
     v.n[VISIT_NO] = row.no;
+    v.n[VISIT_TOKEN] = (int64_t)row.token;
     memcpy(data, u->id.data, u->id.size);
     data[u->id.size] = VISIT_SEPARATOR;
     memcpy(data + u->id.size + 1, u->group.data, u->group.size);

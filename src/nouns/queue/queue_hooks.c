@@ -65,6 +65,7 @@ static bool applies(const struct usher__field *f, const struct usher_operation *
 
     switch (f->code) {
     case USHER_FIELD_ROOM:
+    case USHER_FIELD_VISIT:
         return op->verb != USHER_QUEUE_ALIVE || !agent;
     case USHER_FIELD_LOGIN:
     case USHER_FIELD_ROOMS:
@@ -79,16 +80,31 @@ static bool applies(const struct usher__field *f, const struct usher_operation *
     }
 }
 
-/* Write the name of the room. */
-static size_t text(const struct usher_result *r, const char *row, uint64_t before,
-                   char to[USHER__MADE_MAX])
+/* Write the name of the visit with @token, or "" if it is 0. */
+static size_t visit_name(char *to, uint64_t epoch, uint64_t token)
+{
+    char *at = to;
+
+    if (token == 0)
+        return 0;
+    at = usher__hex_put(at, epoch);
+    *at++ = '.';
+    return (size_t)(at - to) + usher__wide_text((int64_t)token, at);
+}
+
+/* Write the name of the room or of the visit. */
+static size_t text(const struct usher__field *f, const struct usher_result *r, const char *row,
+                   uint64_t before, char to[USHER__MADE_MAX])
 {
     const struct usher_queue_result_row *q = (const void *)row;
+    uint64_t epoch = q != NULL && q->epoch != 0 ? q->epoch : r->epoch;
 
     (void)before;
+    if (f->code == USHER_FIELD_VISIT)
+        return visit_name(to, epoch, q != NULL ? q->token : r->of.queue.token);
     if (q == NULL)
-        return strlen(usher_queue_room_name(to, r->epoch, r->of.queue.login, r->of.queue.no));
-    return strlen(usher_queue_room_name(to, q->epoch != 0 ? q->epoch : r->epoch, q->login, q->no));
+        return strlen(usher_queue_room_name(to, epoch, r->of.queue.login, r->of.queue.no));
+    return strlen(usher_queue_room_name(to, epoch, q->login, q->no));
 }
 
 static bool place_name(uint64_t epoch, uint64_t login, int64_t i, char to[USHER__MADE_MAX])
@@ -121,13 +137,16 @@ static enum usher_subject subject(const struct usher_notice *notice)
     }
 }
 
-/* Write the name of a room as in an answer, with the epoch of its queue. */
+/* Write the name of a room or a visit as in an answer, with the epoch of its queue. */
 static void told_value(const struct usher_notice *notice, const struct usher_text *name,
                        struct usher_text *value, char to[USHER__TOLD_VALUE])
 {
     int size;
 
-    if (name->size != 4 || memcmp(name->data, "room", 4) != 0 || value->size == 0)
+    bool room = name->size == 4 && memcmp(name->data, "room", 4) == 0;
+    bool visit = name->size == 5 && memcmp(name->data, "visit", 5) == 0;
+
+    if (!(room || visit) || value->size == 0)
         return;
     size = snprintf(to, USHER__TOLD_VALUE, "%016" PRIx64 ".%.*s", notice->epoch, (int)value->size,
                     value->data);

@@ -643,6 +643,7 @@ static bool visit_row(const struct usher_record *r, struct usher_queue_result_ro
     row->wait_ms = lasted(r->n[VISIT_APPLIED], seated ? r->n[VISIT_SEATED] : r->n[VISIT_END]);
     row->talk_ms = seated ? lasted(r->n[VISIT_SEATED], r->n[VISIT_END]) : 0;
     row->version = r->order;
+    row->token = (uint64_t)r->n[VISIT_TOKEN];
     return true;
 }
 

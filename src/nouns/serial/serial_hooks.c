@@ -453,9 +453,10 @@ static const char *next_row(const struct usher_operation *op, const struct usher
     return (const char *)one;
 }
 
-static size_t text(const struct usher_result *r, const char *row, uint64_t before,
-                   char to[USHER__MADE_MAX])
+static size_t text(const struct usher__field *f, const struct usher_result *r, const char *row,
+                   uint64_t before, char to[USHER__MADE_MAX])
 {
+    (void)f;
     (void)row;
     return usher_serial_text(r, before, to, USHER__MADE_MAX);
 }

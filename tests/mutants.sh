@@ -1796,8 +1796,12 @@ mutant 'metrics: a scope named twice is there twice' src/serve/scrape.c \
     's/^        if (n > 0 && compare/        if (n > p->n \&\& compare/' tests/cli/metrics_are_those_of_prometheus.sh
 mutant 'metrics: milliseconds are called seconds' src/serve/scope_metrics.c \
     's/^    if (scale == SECONDS || scale == TIME)/    if (scale == TIME)/' tests/cli/metrics_are_those_of_prometheus.sh
+mutant 'metrics: a lane beyond the limit is missed without a word' src/serve/scope_metrics.c \
+    's/USHER_FIELD_AFTER, NULL) == NULL, NULL);/USHER_FIELD_AFTER, NULL) != g, NULL);/' tests/cli/metrics_are_those_of_prometheus.sh
+mutant 'metrics: the count of waits is not that of the last bucket' src/serve/scope_metrics.c \
+    's/^        count = usher_reply_int(reply, i, h->count);/        count += usher_reply_int(reply, i, h->count);/' tests/cli/metrics_are_those_of_prometheus.sh
 mutant 'metrics: a scope that was not read is missing' src/serve/scope_metrics.c \
-    's/^    if (!done && reply->status != USHER_MISSING) {/    if (!done \&\& g == NULL) {/' tests/cli/metrics_are_those_of_prometheus.sh
+    's/^    if (!USHER_IS_DONE(reply->status) \&\& reply->status != USHER_MISSING) {/    if (g == NULL) {/' tests/cli/metrics_are_those_of_prometheus.sh
 mutant 'status: a scope that is open is listed' src/cli/modes.c \
     's/^    if (usher_reply_int(reply, USHER_ANSWER, USHER_FIELD_SCOPE_MODE) == USHER_SCOPE_MODE_OPEN)/    if (reply->n_rows > 9)/' tests/cli/the_servers_behind_a_store_are_told_of.sh
 mutant 'state: a scope that has not changed is read again' src/serve/state.c \
@@ -1805,7 +1809,7 @@ mutant 'state: a scope that has not changed is read again' src/serve/state.c \
 mutant 'state: a part that has not changed is sent' src/serve/viewer.c \
     's/^        usher__state_scope(to, e, e->dirty);/        usher__state_scope(to, e, ~0u);/' tests/cli/viewers_see_the_state.sh
 mutant 'state: a scope is shown to views that do not have it' src/serve/viewer.c \
-    's/^    return e->part\[0\] != NULL .*/    return e->part[0] != NULL \&\& (e->top ||/' tests/cli/viewers_see_the_state.sh
+    's/^    return e->part\[0\] != NULL .*/    return e->part[0] != NULL \&\& (e->top || names(w, e));/' tests/cli/viewers_see_the_state.sh
 mutant 'state: the least urgent scopes are sent' src/serve/state.c \
     's/one->score\[i\] > other->score\[i\] ? -1 : 1/one->score[i] < other->score[i] ? -1 : 1/' tests/cli/viewers_see_the_state.sh
 mutant 'state: what is urgent now has no parts' src/serve/state.c \

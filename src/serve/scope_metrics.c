@@ -48,6 +48,44 @@ static const struct {
 #include "serve/scope_metrics.def"
 };
 
+/* Verbs whose rows are metrics. */
+static const struct rows {
+    enum usher_noun noun;
+    uint32_t verb;
+    const char *label;
+    uint32_t field;
+    enum family_code family;
+    struct usher_value most;
+} row_verbs[] = {
+#define ROWS(noun, verb, label, field, max, family)      \
+    { USHER_##noun,        USHER_##noun##_##verb, label, \
+      USHER_FIELD_##field, FAMILY_##family,       USHER_N(USHER_FIELD_MAX, max) },
+#include "serve/scope_metrics.def"
+};
+
+static const struct row_metric {
+    uint32_t verb;
+    struct metric metric;
+} row_metrics[] = {
+#define ROW(noun, verb, field, family, scale, label, value) \
+    { USHER_##noun##_##verb,                                \
+      { USHER_##noun, USHER_FIELD_##field, FAMILY_##family, scale, label, value } },
+#include "serve/scope_metrics.def"
+};
+
+static const struct histogram {
+    enum usher_noun noun;
+    uint32_t verb, bound, count, sum;
+    enum family_code family;
+} histograms[] = {
+#define HISTOGRAM(noun, verb, bound, count, sum, family)               \
+    { USHER_##noun,        USHER_##noun##_##verb, USHER_FIELD_##bound, \
+      USHER_FIELD_##count, USHER_FIELD_##sum,     FAMILY_##family },
+#include "serve/scope_metrics.def"
+};
+
+#define N_OF(array) (sizeof(array) / sizeof *(array))
+
 struct page {
     struct scrape *scrape;
     void *connection;
@@ -93,12 +131,18 @@ static void print_number(struct out *to, enum scale scale, int64_t number)
         usher__out_print(to, "%" PRId64 "\n", scale == WORD ? 1 : number);
 }
 
+/* The row of a lane: its label and its value. */
+struct row_label {
+    const char *label, *value;
+    size_t size;
+};
+
+/* @row NULL: the number is the scope's. */
 static void print_metric(struct page *g, const struct metric *m, const struct target *t,
-                         const struct usher_reply *reply)
+                         int64_t number, const struct row_label *row)
 {
     struct out *to = &g->texts[m->family];
     const char *value = m->value;
-    int64_t number = usher__scrape_value(reply, m->field);
 
     if (number == USHER_NONE)
         return;
@@ -106,35 +150,120 @@ static void print_metric(struct page *g, const struct metric *m, const struct ta
         value = usher_code_word(t->noun, m->field, number);
     usher__out_print(to, "usher_%s", families[m->family].name);
     print_label(to, t);
+    if (row != NULL) {
+        usher__out_print(to, ",%s=\"", row->label);
+        print_text(to, row->value, row->size);
+        usher__out_put(to, "\"", 1);
+    }
     if (m->label != NULL)
         usher__out_print(to, ",%s=\"%s\"", m->label, value != NULL ? value : "");
     usher__out_print(to, "} ");
     print_number(to, m->scale, number);
 }
 
-static size_t commands(void *owner, const struct target *t, struct usher_command *to)
+static void print_rows(struct page *g, const struct rows *r, const struct target *t,
+                       const struct usher_reply *reply)
 {
-    (void)owner;
-    to[0] = (struct usher_command){ .verb = usher__scrape_verb(t->noun) };
-    return 1;
+    const struct metric complete = { .noun = r->noun, .family = r->family, .scale = AS_IS };
+
+    print_metric(g, &complete, t,
+                 usher_reply_text(reply, USHER_ANSWER, USHER_FIELD_AFTER, NULL) == NULL, NULL);
+    for (size_t i = 0; i < reply->n_rows; i++) {
+        struct row_label row = { .label = r->label };
+
+        row.value = usher_reply_text(reply, i, r->field, &row.size);
+        for (size_t k = 0; row.value != NULL && k < N_OF(row_metrics); k++)
+            if (row_metrics[k].verb == r->verb)
+                print_metric(g, &row_metrics[k].metric, t,
+                             usher_reply_int(reply, i, row_metrics[k].metric.field), &row);
+    }
 }
 
-static void reply(void *owner, struct target *t, const struct usher_reply *reply)
+static void print_histogram(struct page *g, const struct histogram *h, const struct target *t,
+                            const struct usher_reply *reply)
 {
-    struct page *g = owner;
+    struct out *to = &g->texts[h->family];
+    const char *name = families[h->family].name;
+    int64_t count = 0;
+
+    if (t->number == USHER_NONE)
+        return;
+    for (size_t i = 0; i < reply->n_rows; i++) {
+        int64_t bound = usher_reply_int(reply, i, h->bound);
+
+        count = usher_reply_int(reply, i, h->count);
+        usher__out_print(to, "usher_%s_bucket", name);
+        print_label(to, t);
+        if (bound == USHER_NONE)
+            usher__out_print(to, ",le=\"+Inf\"} %" PRId64 "\n", count);
+        else
+            usher__out_print(to, ",le=\"%g\"} %" PRId64 "\n", (double)bound / 1000, count);
+    }
+    usher__out_print(to, "usher_%s_sum", name);
+    print_label(to, t);
+    usher__out_print(to, "} ");
+    print_number(to, SECONDS, t->number);
+    usher__out_print(to, "usher_%s_count", name);
+    print_label(to, t);
+    usher__out_print(to, "} %" PRId64 "\n", count);
+}
+
+/* ---- replies ------------------------------------------------------------------------------ */
+
+static size_t commands(void *owner, const struct target *t, struct usher_command *to)
+{
+    size_t n = 0;
+
+    (void)owner;
+    to[n++] = (struct usher_command){ .verb = usher__scrape_verb(t->noun) };
+    for (size_t i = 0; i < N_OF(histograms); i++)
+        if (histograms[i].noun == t->noun)
+            to[n++] = (struct usher_command){ .verb = histograms[i].verb };
+    for (size_t i = 0; i < N_OF(row_verbs); i++)
+        if (row_verbs[i].noun == t->noun)
+            to[n++] = (struct usher_command){ .verb = row_verbs[i].verb,
+                                              .values = &row_verbs[i].most,
+                                              .n = 1 };
+    return n;
+}
+
+static void print_figures(struct page *g, struct target *t, const struct usher_reply *reply)
+{
     bool done = USHER_IS_DONE(reply->status);
 
-    if (!done && reply->status != USHER_MISSING) {
-        g->failed++;
-        return;
-    }
     g->missing += !done;
     usher__out_print(&g->exists, "usher_scope_exists");
     print_label(&g->exists, t);
     usher__out_print(&g->exists, "} %d\n", done);
-    for (size_t i = 0; done && i < sizeof metrics / sizeof *metrics; i++)
+    for (size_t i = 0; done && i < N_OF(metrics); i++)
         if (metrics[i].noun == t->noun)
-            print_metric(g, &metrics[i], t, reply);
+            print_metric(g, &metrics[i], t, usher__scrape_value(reply, metrics[i].field), NULL);
+    t->number = USHER_NONE;
+    for (size_t i = 0; done && i < N_OF(histograms); i++)
+        if (histograms[i].noun == t->noun)
+            t->number = usher__scrape_value(reply, histograms[i].sum);
+}
+
+/* The first reply is that of the figures. */
+static void reply(void *owner, struct target *t, const struct usher_reply *reply)
+{
+    struct page *g = owner;
+
+    if (!USHER_IS_DONE(reply->status) && reply->status != USHER_MISSING) {
+        g->failed += !t->failed;
+        t->failed = true;
+        return;
+    }
+    if (reply->verb == usher__scrape_verb(t->noun)) {
+        print_figures(g, t, reply);
+        return;
+    }
+    for (size_t i = 0; USHER_IS_DONE(reply->status) && i < N_OF(histograms); i++)
+        if (histograms[i].verb == reply->verb)
+            print_histogram(g, &histograms[i], t, reply);
+    for (size_t i = 0; USHER_IS_DONE(reply->status) && i < N_OF(row_verbs); i++)
+        if (row_verbs[i].verb == reply->verb)
+            print_rows(g, &row_verbs[i], t, reply);
 }
 
 static void done(struct scrape *p, void *owner)

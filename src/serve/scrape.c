@@ -64,6 +64,7 @@ static struct target *add(struct scrape *p, enum usher_noun noun, const char *na
     struct target *t = usher__cli_resize(NULL, sizeof *t + size + 1);
 
     memset(t, 0, sizeof *t);
+    t->number = USHER_NONE;
     t->of = p;
     t->noun = noun;
     t->size = size;

@@ -29,7 +29,9 @@ struct target {
     struct scrape *of;
     enum usher_noun noun;
     uint64_t epoch, version; /* in the list; 0: it was named */
-    void *entry;             /* of the user */
+    void *entry;             /* of the user … */
+    int64_t number;          /* … and likewise */
+    bool failed;             /* a reply has no figures */
     size_t size;
     char name[];
 };

@@ -114,7 +114,7 @@ STATS = {"number": ("number", "stats"), "queue": ("queue", "stats"), "room": ("r
 # What the answers have besides: settings, versions, and sums of other figures.
 OTHERS = {
     "number": {"total", "more"},
-    "queue": {"agents", "more"},
+    "queue": {"agents", "more", "wait_total"},  # wait_total is the sum of the histogram
     "room": {"linger", "ttl", "away", "grace", "log", "requests", "presence", "push"},
     "serial": {"batch", "cur", "max", "granted", "debt"},
     "id": {"max", "step", "start", "by", "began", "managed"},
@@ -162,6 +162,56 @@ def figures_are_those_of_the_answers():
         page = _page(server, "?scope=number/none&scope=number/p&scope=number/p&noun=id")
         assert [of for _, of, _ in page["usher_scope_exists"][1]] == [{"pool": "none"}, {"pool": "p"}, {"id": "i"}]
         assert _value(page, "usher_scopes", state="missing") == 1 and _value(page, "usher_scopes", state="read") == 2
+
+
+def lanes_and_waits_are_those_of_the_answers():
+    with Server("memory:", "--http=127.0.0.1:0") as server:
+        c = server.client(resp3=True)
+        for line in ("queue set q ttl 0 service 20s", "queue login q ann capacity 1", "queue set empty ttl 0", "queue login busy bob"):
+            c.ask(*line.split())
+        for i in range(9):
+            c.ask("queue", "apply", "q", "u%d" % i, "lane", ("gold", "silver", 'a"b\\c')[i % 3], "since", str(int(time.time() * 1000) - 7000 * i))
+        time.sleep(0.05)
+        c.ask("queue", "login", "q", "bob", "capacity", "3")
+        page = _page(server)
+        # a row of `queue lanes` for each lane
+        with open(TOP + "/src/serve/scope_metrics.def") as f:
+            table = f.read()
+        families = dict(re.findall(r'^FAMILY\((\w+), "(\w+)"', table, re.M))
+        rows = re.findall(r'^ROW\(QUEUE, LANES, (\w+), (\w+), (\w+), (\w+|"\w+"), (\w+|"[^"]+")\)', table, re.M)
+        with open(TOP + "/include/usher/fields.h") as f:
+            words = dict(re.findall(r'X\((\w+), \d+, \w+, "([^"]+)"', f.read()))
+        lanes = dict(c.ask("queue", "lanes", "q"))["lanes"]
+        assert len(lanes) == 3 and len(rows) > 10 and _value(page, "usher_queue_lanes_complete", queue="q") == 1
+        for lane in map(dict, lanes):
+            known = {"lane"}
+            for field, family, scale, label, value in rows:
+                key = words[field]
+                known.add(key)
+                if lane[key] is None:
+                    continue
+                where = {"queue": "q", "lane": lane["lane"]}
+                if label != "NULL":
+                    where[label.strip('"')] = value.strip('"')
+                wanted = float(lane[key]) / (1000 if scale == "SECONDS" else 1)
+                got = _value(page, "usher_" + families[family], **where)
+                assert got <= wanted < got + PATIENCE if key == "longest_wait" else abs(got - wanted) < 0.00005, (family, where, got, wanted)
+            assert set(lane) == known, set(lane) ^ known
+        # the buckets are the rows of `queue waits`
+        answer, stats = dict(c.ask("queue", "waits", "q"))["waits"], dict(c.ask("queue", "stats", "q"))
+        name = "usher_queue_wait_seconds"
+        kind, samples = page[name]
+        of = [(n, labels, v) for n, labels, v in samples if labels["queue"] == "q"]
+        assert kind == "histogram" and [(float(labels["le"]), v) for n, labels, v in of if n == name + "_bucket"] == [
+            (dict(row)["up_to"] / 1000 if dict(row)["up_to"] is not None else float("inf"), dict(row)["seated_total"]) for row in answer]
+        assert [(n, v) for n, labels, v in of if "le" not in labels] == [(name + "_sum", stats["wait_total"] / 1000), (name + "_count", stats["seated_total"])]
+        assert stats["seated_total"] == 4 and stats["wait_total"] > 0
+        # no more lanes than may be, and it is told
+        for i in range(101):
+            assert status(c.ask("queue", "apply", "busy", "u%d" % i, "lane", "l%03d" % i)) == "ok"
+        page = _page(server, "?scope=queue/busy")
+        assert _value(page, "usher_queue_lanes_complete", queue="busy") == 0 and len(page["usher_queue_lane_waiting_users"][1]) == 100
+        assert _value(page, "usher_scopes", state="read") == 1
 
 
 def names_of_any_bytes_are_labels():
@@ -249,8 +299,10 @@ def contrib_uses_metrics_that_exist():
     with Server("memory:", "--http=127.0.0.1:0") as server:
         page = _page(server)
     with open(TOP + "/src/serve/scope_metrics.def") as f:
-        names = {"usher_" + name for name in re.findall(r'^FAMILY\(\w+, "(\w+)"', f.read(), re.M)}
+        table = f.read()
+    names = {"usher_" + name for name in re.findall(r'^FAMILY\(\w+, "(\w+)"', table, re.M)}
     names |= set(page) | {"usher_scope_exists"}
+    names |= {"usher_" + name + s for name in re.findall(r'^FAMILY\(\w+, "(\w+)", "histogram"', table, re.M) for s in ("_bucket", "_sum", "_count")}
     names |= {name + s for name, (kind, _) in page.items() if kind == "histogram" for s in ("_bucket", "_sum", "_count")}
     rules, tests = TOP + "/contrib/prometheus/usher.rules.yml", TOP + "/contrib/prometheus/usher.rules.test.yml"
     with open(rules) as f:

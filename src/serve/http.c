@@ -38,6 +38,7 @@
     ((size_t)524288) /* SERVE_SCOPES_MAX names of any length, and MHD's own \
                       */
 #define PATIENCE_MS 10000
+#define STATE_PATIENCE_MS 60000 /* a list and two passes of commands */
 #define STREAM_PIECE ((size_t)16384)
 #define STREAM_BUFFER 131072 /* bytes of a stream that the system keeps */
 #define TEXT "text/plain; version=0.0.4; charset=utf-8"
@@ -296,6 +297,7 @@ static enum MHD_Result view(struct server *s, struct MHD_Connection *connection,
     c->viewer = r.viewer;
     if (!once)
         return stream(connection, c);
+    c->until_ms = usher__serve_now_ms() + STATE_PATIENCE_MS;
     return usher__viewer_has(c->viewer) ? state(connection, c) : suspend(connection, c);
 }
 

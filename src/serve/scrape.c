@@ -3,8 +3,8 @@
  * A scrape has three stages: its scopes are listed, in pages, on the thread of lists; commands on
  * them are posted, at most POSTED at a time; each reply goes to the user when it comes.
  *
- * The scrape belongs to the thread of lists while it lists, then to the loop.  After SCRAPE_MS
- * nothing more is posted, and the user learns how much is left.
+ * The scrape belongs to the thread of lists while it lists, then to the loop.  After SCRAPE_MS,
+ * with the list, nothing more is posted, and the user learns how much is left.
  */
 #include "config.h"
 
@@ -312,9 +312,14 @@ static void listed(struct server *s, struct work *w)
         usher__serve_scraped(p);
 }
 
-void usher__scrape_begin(struct scrape *p)
+void usher__scrape_extend(struct scrape *p)
 {
     p->end_ms = usher__serve_now_ms() + SCRAPE_MS;
+}
+
+void usher__scrape_begin(struct scrape *p)
+{
+    usher__scrape_extend(p);
     p->work.run = run;
     p->work.done = listed;
     p->listing = p->lists && usher__serve_work(p->server, SERVE_LISTS, &p->work);
@@ -329,6 +334,7 @@ void usher__scrape_begin(struct scrape *p)
 
 bool usher__scrape_again(struct scrape *p)
 {
+    usher__scrape_extend(p);
     p->posted = 0;
     begin(p);
     return p->waiting > 0;

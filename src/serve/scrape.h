@@ -59,7 +59,9 @@ const char *usher__scrape_list(struct scrape *p, const char *word);
 void usher__scrape_list_nouns(struct scrape *p, unsigned nouns);
 /* Begin to read.  Without a scope and a noun, all scopes of the store are listed. */
 void usher__scrape_begin(struct scrape *p);
-/* In done(): post commands once more.  Return false if there are none. */
+/* In listed(): all the time is left for commands, whatever the list took. */
+void usher__scrape_extend(struct scrape *p);
+/* In done(): post commands once more, with as much time.  Return false if there are none. */
 bool usher__scrape_again(struct scrape *p);
 /* Return whether all replies have come. */
 bool usher__scrape_done(const struct scrape *p);

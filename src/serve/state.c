@@ -178,6 +178,12 @@ static bool is_shown(const struct state *st, const struct entry *e)
     return (st->shown >> e->noun & 1u) != 0;
 }
 
+/* A view of this round shows @e. */
+static bool is_wanted(const struct state *st, const struct entry *e)
+{
+    return (is_shown(st, e) && e->top) || e->named;
+}
+
 static void name(struct state *st, const struct named *named)
 {
     struct entry *e = usher__state_find(st, named->noun, named->name, named->size);
@@ -216,6 +222,7 @@ static void listed(struct scrape *p, void *owner)
     struct state *st = owner;
     int64_t now_ms = usher__serve_now_ms();
 
+    usher__scrape_extend(p);
     memset(st->counts, 0, sizeof st->counts);
     merge(st, p);
     for (unsigned i = 0; i < USHER__NOUNS; i++) {
@@ -228,7 +235,7 @@ static void listed(struct scrape *p, void *owner)
         struct entry *e = st->entries[i];
 
         e->named = false;
-        e->top = is_shown(st, e) && (e->top || st->counts[e->noun] <= STATE_TOP);
+        e->top = e->top || (is_shown(st, e) && st->counts[e->noun] <= STATE_TOP);
     }
     usher__views_names(st, name);
     for (size_t i = 0; i < usher__scrape_n(p); i++) {
@@ -575,7 +582,7 @@ static bool lacks(struct state *st)
     for (size_t i = 0; i < st->n; i++) {
         struct entry *e = st->entries[i];
 
-        e->need = e->listed && is_there(e) && is_sent(e) && e->part[0] == NULL;
+        e->need = e->listed && is_there(e) && is_wanted(st, e) && e->part[0] == NULL;
         any = any || e->need;
     }
     return any;
@@ -604,7 +611,7 @@ static void clean(struct state *st)
         struct entry *e = st->entries[i];
 
         e->dirty = 0;
-        if (!is_sent(e) && (st->nouns >> e->noun & 1u) != 0)
+        if (!is_sent(e))
             entry_empty(e);
     }
 }
@@ -633,8 +640,7 @@ static void done(struct scrape *p, void *owner)
     if (!st->second) {
         rank(st, now_ms);
         st->second = true;
-        if (st->failed == 0 && usher__scrape_unposted(p) == 0 && lacks(st) &&
-            usher__scrape_again(p))
+        if ((st->read > 0 || st->failed == 0) && lacks(st) && usher__scrape_again(p))
             return;
     }
     drop_missing(st);
@@ -644,8 +650,8 @@ static void done(struct scrape *p, void *owner)
     st->ended_ms = now_ms;
     judge(st, p);
     for (size_t i = 0; i < st->n; i++)
-        if (st->entries[i]->listed && is_sent(st->entries[i]) && st->entries[i]->part[0] != NULL &&
-            strcmp(st->store, "unavailable") != 0)
+        if (st->entries[i]->listed && is_wanted(st, st->entries[i]) &&
+            st->entries[i]->part[0] != NULL && strcmp(st->store, "unavailable") != 0)
             sample(st->entries[i], minute);
     usher__scrape_free(p);
     st->scrape = NULL;
@@ -696,7 +702,8 @@ void usher__state_round(struct state *st)
     st->failed = st->read = 0;
     st->nouns = usher__views_nouns(st, &st->shown);
     st->began_ms = usher__serve_now_ms();
-    usher__scrape_list_nouns(p, st->nouns);
+    if (st->nouns != usher__views_all_nouns())
+        usher__scrape_list_nouns(p, st->nouns);
     usher__scrape_begin(p);
     if (usher__scrape_done(p))
         done(p, st);

@@ -146,6 +146,8 @@ struct entry *usher__state_find(const struct state *st, unsigned noun, const cha
 void usher__views_send(struct state *st);
 /* Return the nouns of all views; *@ret_shown are those that a view has, and not only names of. */
 unsigned usher__views_nouns(const struct state *st, unsigned *ret_shown);
+/* Return the nouns that scopes can be of. */
+unsigned usher__views_all_nouns(void);
 /* Call @fn for each name of all views. */
 void usher__views_names(struct state *st, void (*fn)(struct state *st, const struct named *name));
 

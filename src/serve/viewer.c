@@ -308,6 +308,16 @@ void usher__views_send(struct state *st)
             send_view(st, w);
 }
 
+unsigned usher__views_all_nouns(void)
+{
+    unsigned nouns = 0;
+
+    for (unsigned i = 0; usher__noun_at(i) != NULL; i++)
+        if (!usher__noun_at(i)->hidden)
+            nouns |= 1u << usher__noun_at(i)->noun;
+    return nouns;
+}
+
 unsigned usher__views_nouns(const struct state *st, unsigned *ret_shown)
 {
     unsigned nouns = 0;
@@ -401,9 +411,7 @@ static void arrange(struct viewer *v)
     size_t n = 0;
 
     if (v->nouns == 0 && v->n_names == 0)
-        for (unsigned i = 0; usher__noun_at(i) != NULL; i++)
-            if (!usher__noun_at(i)->hidden)
-                v->nouns |= 1u << usher__noun_at(i)->noun;
+        v->nouns = usher__views_all_nouns();
     if (v->n_names > 1)
         qsort(v->names, v->n_names, sizeof *v->names, compare);
     for (size_t i = 0; i < v->n_names; i++)

@@ -10,11 +10,15 @@
  * not many.
  *
  * A watcher with USHER_WATCH_SINCE follows a log.  It has the version of its last notice, and
- * appends a notice only if that follows this version.  Otherwise, and at the beginning, it is out
- * of date.  Then notices are not kept, because the log contains all of them, and the thread that
- * executes posted commands reads the log, too.  Notices that come during the reading show whether
- * the log has to be read again.  So a full backlog, a lack of memory, or a change of another
- * process costs one reading of the log, and there is a gap only if the log does not reach back.
+ * appends a notice only if that follows this version.  Otherwise it is out of date.  Then notices
+ * are not kept, because the log contains all of them, and the thread that executes posted commands
+ * reads the log, too.  Notices that come during the reading show whether the log has to be read
+ * again.  So a full backlog, a lack of memory, or a change of another process costs one reading of
+ * the log, and there is a gap only if the log does not reach back.
+ *
+ * At the beginning, and at times later, the log is read though nothing is known to be missing.  A
+ * notice that follows is appended then, too, and an answer that is older than it is not used.  So
+ * the changes of the engine itself arrive from a scope without a log.
  *
  * With USHER_WATCH_ALL it also follows what other engines change, if the store is shared with other
  * processes.  It reads the log every EVERY_MS.
@@ -253,8 +257,9 @@ static void follow(struct usher__heard *h, const struct usher_notice *n)
 {
     if (is_known(&h->place, n))
         return;
-    if (h->current && follows_on(&h->place, n) && usher__heard_append(h, n)) {
+    if (follows_on(&h->place, n) && usher__heard_append(h, n)) {
         go_on(h, n);
+        h->ahead = true;
         if (may_change_push(h, n))
             be_behind(h); /* the answer contains the setting */
         return;
@@ -428,6 +433,16 @@ static enum then read_answer(struct usher__heard *h, const struct usher_result *
     }
 }
 
+/* Use nothing of an answer that is older than the last notice. */
+static enum then pass_over(const struct usher__heard *h, const struct usher_result *r)
+{
+    bool older = (r->status == USHER_OK || r->status == USHER_REFUSED) &&
+                 r->version <= h->place.version &&
+                 usher__changes_go_on(r->epoch, r->version, h->place.epoch, h->place.version);
+
+    return r->status >= USHER_INVALID ? LATER : older ? CURRENT : AGAIN;
+}
+
 static void heard_free(struct usher__heard *h)
 {
     usher__told_free(h->spare);
@@ -452,7 +467,7 @@ static void read_done(struct usher__heard *h, const struct usher_result *r)
         usher__heard_set_clock(h, r->now_ms);
         usher__heard_tend(h, r->due_ms, 0);
     }
-    then = read_answer(h, r);
+    then = h->ahead ? pass_over(h, r) : read_answer(h, r);
     if (r->status < USHER_INVALID)
         set_listening(h, is_published(r));
     if (then == CURRENT && h->newer &&
@@ -480,7 +495,7 @@ static void read_command(struct usher__heard *h, struct usher_operation *c, size
         usher__heard_sweep_command(h, c);
         return;
     }
-    h->newer = false;
+    h->newer = h->ahead = false;
     usher__changes_ask(c, h->noun, &scope, h->place.version, max);
 }
 

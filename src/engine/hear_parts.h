@@ -42,6 +42,7 @@ struct usher__heard {
     bool dead;    /* removed during that */
     bool closing; /* the last notice was that its room is being closed */
     bool newer;   /* a notice after `place` came while its log was read: `newest` */
+    bool ahead;   /* notices were appended while it was read: the answer is older than `place` */
     struct place place, newest;
     bool may_listen;    /* the store can publish its changes */
     bool listens;       /* it is a follower of the store's listener */

@@ -881,7 +881,13 @@ static void no_log(struct world *w)
     struct usher_watcher *watcher;
     struct usher_options opt = USHER_OPTIONS_INIT;
 
-    add_number(w->e, "p", 1);
+    assert_int_equal(
+        usher_watch_events(w->e, USHER_NUMBER, "p", USHER_WATCH_SINCE, 0, (void *)1, &watcher),
+        USHER_OK);
+    add_number(w->e, "p", 1); /* before anything was read */
+    must_hear(w->e, "p", 1, 1);
+    assert_null(usher_collect(w->e, 0));
+    usher_unwatch(w->e, watcher);
     assert_int_equal(
         usher_watch_events(w->e, USHER_NUMBER, "p", USHER_WATCH_SINCE, 0, (void *)1, &watcher),
         USHER_OK);
@@ -1450,7 +1456,9 @@ TEST(joins_without_a_hole_need_no_read)
 /* Who reads the log waits in here for a change that comes behind what it has read. */
 struct meanwhile {
     struct usher_engine *e;
-    atomic_int step; /* 1: the log was read, 2: there is another change */
+    enum usher_verb reads; /* the log */
+    const char *line;      /* the change */
+    atomic_int step;       /* 1: the log was read, 2: there is another change */
 };
 
 static void trace_meanwhile(void *payload, const struct usher_operation *command,
@@ -1459,7 +1467,7 @@ static void trace_meanwhile(void *payload, const struct usher_operation *command
     struct meanwhile *m = payload;
 
     (void)reply;
-    if (command->verb != USHER_ROOM_CHANGES || atomic_load(&m->step) != 0)
+    if (command->verb != m->reads || atomic_load(&m->step) != 0)
         return;
     atomic_store(&m->step, 1);
     while (atomic_load(&m->step) != 2)
@@ -1472,30 +1480,56 @@ static void *change_meanwhile(void *payload)
 
     while (atomic_load(&m->step) != 1)
         (void)sched_yield();
-    (void)set_room(m->e, ROOM, 2);
+    expect_ok(m->e, "%s", m->line);
     atomic_store(&m->step, 2);
     return NULL;
 }
 
+static void meanwhile_begin(struct meanwhile *m, struct world *w, pthread_t *thread)
+{
+    world_begin(w);
+    w->opt.trace = trace_meanwhile;
+    w->opt.payload = m;
+    world_open(w, stores_named("memory"));
+    m->e = w->e;
+    assert_int_equal(pthread_create(thread, NULL, change_meanwhile, m), 0);
+}
+
 TEST(a_change_during_a_read_of_the_log_is_notified)
 {
-    struct meanwhile m = { NULL, 0 };
+    struct meanwhile m = { .reads = USHER_ROOM_CHANGES, .line = "room set lobby f v2" };
     struct chain chain = { 0 };
     struct usher_watcher *watcher;
     pthread_t thread;
     struct world w;
 
-    world_begin(&w);
-    w.opt.trace = trace_meanwhile;
-    w.opt.payload = &m;
-    world_open(&w, stores_named("memory"));
-    m.e = w.e;
+    meanwhile_begin(&m, &w, &thread);
     expect_ok(w.e, "room open lobby");
     watcher = since(w.e, 0, 0);
-    assert_int_equal(pthread_create(&thread, NULL, change_meanwhile, &m), 0);
     assert_int_equal(chain_collect(w.e, &chain), 2);
     assert_int_equal(pthread_join(thread, NULL), 0);
     assert_int_equal(chain.version, 2);
+    usher_unwatch(w.e, watcher);
+    world_close(&w);
+}
+
+TEST(a_change_of_a_pool_during_a_read_is_no_gap)
+{
+    struct meanwhile m = { .reads = USHER_NUMBER_CHANGES, .line = "number add p 2" };
+    struct usher_watcher *watcher;
+    pthread_t thread;
+    struct world w;
+
+    meanwhile_begin(&m, &w, &thread);
+    add_number(w.e, "p", 1);
+    assert_int_equal(
+        usher_watch_events(w.e, USHER_NUMBER, "p", USHER_WATCH_SINCE, 1, (void *)1, &watcher),
+        USHER_OK);
+    while (atomic_load(&m.step) != 2)
+        (void)usher_work(w.e, 0);
+    must_hear(w.e, "p", 2, 1);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_null(usher_collect(w.e, 0));
     usher_unwatch(w.e, watcher);
     world_close(&w);
 }

@@ -271,8 +271,8 @@ const struct help_topic usher__help_topics[] = {
 "taken as they are; options follow, as KEY VALUE or KEY=VALUE.  The answer has the keys of the\n"
 "JSON: a map in RESP3, a flat array in RESP2.  A failure is an error: INVALID, UNAVAILABLE,\n"
 "UNKNOWN, LOST, NOMEM.  SUBSCRIBE number/sales sends notices of changes as JSON: of all processes\n"
-"if the scope has a log, else of this server.  SUBSCRIBE number/sales?since=V begins after version\n"
-"V, and again there after a reconnect.  {\"gap\":true,...}: changes are missing, and why.\n"
+"if the scope has a log, else of this server.  SUBSCRIBE number/sales?since=V begins after\n"
+"version V, and again there after a reconnect.  {\"gap\":true,...}: changes are missing, and why.\n"
 "Lists of the store (scopes, room list, serial list, digest), status, check and drop NOUN/NAME\n"
 "--yes are served, too, by a thread: no other client waits for them.  Lines of the log begin with\n"
 "the time in UTC.  See usher-serve(8).\n" },

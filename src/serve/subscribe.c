@@ -7,19 +7,17 @@
  * channel of each client alone.  It begins after version V, and since the position is part of the
  * name, client libraries confirm it, and subscribe to it again after a reconnect.
  *
- * A scope is read once when its channel begins.  If it has a log, the channel follows that from the
- * version of the answer (or from V), and has the changes of all processes.  A scope without a log
- * has those of this server only.  The channel of a scope that does not exist follows what will be
- * created.  After a gap, the first change of a scope and a change of its setting `log`, the scope
- * is read again, because it may have a log now, or none.
+ * A scope is read once when its channel begins, and the channel follows it from the version of the
+ * answer (or from V).  So a scope with a log sends the changes of all processes.  One without a log
+ * sends those of this server, and a gap for others.
  *
  * A channel of one client pauses, without a watcher, while half of `--out` waits for its client,
  * and when it has used its share of the round.  It continues in the log after the last version that
  * it sent.  So a client that reads gets a log of any length, and other clients are served in
  * between.
  *
- * Channels are in a table by name.  Those that pause, read their log or may have another log are in
- * the list `busy`, and a round looks at no others.
+ * Channels are in a table by name.  Those that pause or read their log are in the list `busy`, and
+ * a round looks at no others.
  */
 #include "config.h"
 
@@ -33,7 +31,6 @@
 #include <usher/command.h>
 
 #include "core/changes.h"
-#include "core/pack.h"
 #include "core/text.h"
 #include "core/verbs.h"
 #include "parse/parse.h"
@@ -52,13 +49,11 @@ struct channel {
     char *name;                    /* as clients name it */
     char *scope;                   /* the name of the scope */
     enum usher_noun noun;
-    bool alone;   /* of one client: it has `since` */
-    bool follows; /* the log of the scope */
+    bool alone; /* of one client: it has `since` */
     size_t n, room;
     struct client **of;
     struct place place;
     bool is_busy;
-    bool unsure;  /* whether the scope has a log */
     bool resumed; /* `place` is to be compared with the next event */
     bool behind;  /* of one client: it reads the log, as far as is known */
     size_t told;  /* bytes of this round */
@@ -132,20 +127,19 @@ static void pause_watch(struct server *s, struct channel *ch)
     ch->watcher = NULL;
 }
 
-/* Return false if there is no memory.  A channel that follows is tried again then. */
+/* Return false if there is no memory. */
 static bool watch(struct server *s, struct channel *ch)
 {
-    unsigned flags = ch->follows ? USHER_WATCH_SINCE | USHER_WATCH_ALL : 0;
-
-    ch->behind = ch->alone && ch->follows;
+    ch->behind = ch->alone;
     if (ch->behind)
         be_busy(s, ch);
-    return usher_watch_events(s->cli->engine, ch->noun, ch->scope, flags,
-                              ch->follows ? ch->place.version : 0, ch, &ch->watcher) == USHER_OK;
+    return usher_watch_events(s->cli->engine, ch->noun, ch->scope,
+                              USHER_WATCH_SINCE | USHER_WATCH_ALL, ch->place.version, ch,
+                              &ch->watcher) == USHER_OK;
 }
 
-/* Read the version of each scope, and whether it has a log.  The oldest notice comes with it: a
- * later `since` could be one that is lost. */
+/* Read the version of each scope.  The oldest notice comes with it: a later `since` could be one
+ * that is lost. */
 static void look(struct server *s, const struct asked *a, struct usher_result *results, size_t n)
 {
     struct usher_operation ops[NAMES];
@@ -156,11 +150,6 @@ static void look(struct server *s, const struct asked *a, struct usher_result *r
         usher__changes_ask(&ops[i], a[i].noun, &scope, 0, 1);
     }
     usher__run_batch(s->cli->engine, ops, results, n);
-}
-
-static bool has_no_log(const struct usher_result *r)
-{
-    return r->status == USHER_REFUSED;
 }
 
 static bool is_there(const struct usher_result *r)
@@ -440,20 +429,6 @@ static bool turns(const struct channel *ch, const struct usher_event *event)
            (event->kind == USHER_EVENT_NOTICE && ch->place.mark != 0 && n->was != ch->place.mark);
 }
 
-/* Return whether @n contains the setting `log`. */
-static bool sets_log(const struct usher_notice *n)
-{
-    static const struct usher_text log = { "log", 3 };
-    struct usher_fields f = usher__fields(&n->data);
-    struct usher_text name, value;
-    uint64_t version;
-
-    while (n->data.size > 1 && usher_fields_next(&f, &name, &value, &version))
-        if (usher__text_equal(&name, &log))
-            return true;
-    return false;
-}
-
 /* @share: how many bytes of its log a channel may read in this round. */
 static void tell(struct server *s, const struct usher_event *event, size_t share)
 {
@@ -461,8 +436,7 @@ static void tell(struct server *s, const struct usher_event *event, size_t share
     const struct usher_notice *n = event->notice;
     struct place then = { n->epoch, n->version, n->mark };
 
-    if (ch->alone && ch->follows &&
-        (usher__serve_is_stuck(s, ch->of[0]) || (ch->behind && ch->told >= share))) {
+    if (ch->alone && (usher__serve_is_stuck(s, ch->of[0]) || (ch->behind && ch->told >= share))) {
         pause_watch(s, ch); /* @event comes again */
         be_busy(s, ch);
         return;
@@ -472,10 +446,8 @@ static void tell(struct server *s, const struct usher_event *event, size_t share
         pause_watch(s, ch);
         be_busy(s, ch);
     } else if (event->kind == USHER_EVENT_GAP) {
-        ch->unsure = true;
         tell_gap(s, ch, n->before, &then);
     } else {
-        ch->unsure = ch->unsure || sets_log(n) || (ch->follows && ch->place.version == 0);
         s->text.from = s->text.end = 0;
         write_notice(&s->text, n);
         push(s, ch, &s->figures.notices);
@@ -483,29 +455,6 @@ static void tell(struct server *s, const struct usher_event *event, size_t share
             ch->place = then;
     }
     ch->resumed = false;
-    if (ch->unsure)
-        be_busy(s, ch);
-}
-
-/* Read the scope of @ch, all of whose events were sent: follow its log, or its changes here. */
-static void settle(struct server *s, struct channel *ch)
-{
-    struct asked a = { .noun = ch->noun };
-    struct usher_result r;
-
-    ch->unsure = false;
-    (void)snprintf(a.scope, sizeof a.scope, "%s", ch->scope);
-    look(s, &a, &r, 1);
-    if (is_there(&r) && ch->follows == has_no_log(&r)) {
-        struct place now = place_in(&r);
-
-        ch->follows = !has_no_log(&r);
-        pause_watch(s, ch);
-        if (!ch->follows && now.version != ch->place.version)
-            tell_gap(s, ch, ch->place.version, &now);
-        (void)watch(s, ch);
-    }
-    usher_result_done(&r);
 }
 
 /* It pauses, and its client has read most of what waited. */
@@ -548,10 +497,7 @@ static void be_current(struct server *s)
         if (ch->watcher == NULL)
             continue;
         ch->behind = false;
-        if (ch->unsure)
-            settle(s, ch);
-        if (ch->watcher != NULL && !ch->behind)
-            be_idle(s, ch);
+        be_idle(s, ch);
     }
 }
 
@@ -616,14 +562,11 @@ static void begin(struct server *s, struct channel *ch, const struct asked *a,
 {
     struct place now = place_in(r);
 
-    ch->follows = !has_no_log(r);
     if (a->has_since) {
         ch->place = (struct place){ a->epoch, a->since, 0 };
         if (is_there(r) && is_another(ch, now.epoch, now.version))
             tell_another(s, ch, now.epoch);
         ch->resumed = ch->place.epoch != 0;
-        if (!ch->follows && now.version != ch->place.version)
-            tell_gap(s, ch, ch->place.version, &now);
     } else if (is_there(r)) {
         ch->place = now;
     } else if (r->status != USHER_MISSING) { /* a gap, when it can be read */

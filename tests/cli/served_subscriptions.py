@@ -78,6 +78,28 @@ def each_name_is_confirmed_as_it_was_asked():
             assert c.ask("PING") == "PONG" and c.silent(0)
 
 
+def each_client_has_a_position_of_its_own():
+    with Server("memory:") as server:
+        other, first = server.client(), server.client(True)
+        other.ask("room", "open", "r")
+        other.ask("room", "set", "r", "f", "1")
+        clients = []
+        for c in (first, server.client()):  # the same name, after the other one has read all
+            assert c.ask("SUBSCRIBE", "room/r?since=0") == ["subscribe", "room/r?since=0", 1]
+            for version in (1, 2):
+                message(c, "room/r?since=0", '"version":%d,' % version)
+            clients.append(c)
+        assert first.silent(0.1)
+        other.ask("room", "set", "r", "f", "2")
+        for c in clients:
+            message(c, "room/r?since=0", '"version":3,')
+        first.close()
+        while server.info("subscriptions") != 1:
+            select.select([], [], [], 0.01)
+        other.ask("room", "set", "r", "f", "3")
+        message(clients[1], "room/r?since=0", '"version":4,')
+
+
 def a_wrong_name_is_refused_and_nothing_is_subscribed():
     with Server("memory:", "--channels=3") as server:
         for resp3 in (False, True):

@@ -356,7 +356,7 @@ async function serve(request, response) {
         response.writeHead(200, {
             'Content-Type': type,
             'X-Content-Type-Options': 'nosniff',
-            'Content-Security-Policy': "default-src 'self' 'unsafe-inline'; frame-ancestors 'none'",
+            'Content-Security-Policy': "default-src 'self' 'unsafe-inline'; img-src data:; frame-ancestors 'none'",
         });
         return response.end(fs.readFileSync(path.join(__dirname, files[pathname])));
     }

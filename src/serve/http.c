@@ -2,6 +2,7 @@
 /*
  * HTTP by libmicrohttpd, in the loop of the server: its descriptor is polled with the others.
  *
+ *   GET /                               the wallboard (wallboard.html), which shows /events
  *   GET /metrics                        metrics of the server, and of the scopes of the store
  *   GET /metrics?noun=queue             … of the scopes of a noun
  *   GET /metrics?scope=number/sales     … of this scope
@@ -32,6 +33,7 @@
 #include "parse/parse.h"
 #include "serve/scope_metrics.h"
 #include "serve/state.h"
+#include "serve/wallboard.h"
 
 #define CONNECTIONS_MAX 16 /* and those of viewers */
 #define CONNECTION_BYTES                                                    \
@@ -67,8 +69,10 @@ struct http {
 
 /* ---- requests ----------------------------------------------------------------------------- */
 
+#define NO_CONTENT "default-src 'none'; frame-ancestors 'none'; base-uri 'none'"
+
 static enum MHD_Result respond(struct MHD_Connection *connection, unsigned code, const char *type,
-                               struct MHD_Response *response)
+                               const char *policy, struct MHD_Response *response)
 {
     enum MHD_Result result;
 
@@ -77,8 +81,7 @@ static enum MHD_Result respond(struct MHD_Connection *connection, unsigned code,
     (void)MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, type);
     (void)MHD_add_response_header(response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store");
     (void)MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
-    (void)MHD_add_response_header(response, "Content-Security-Policy",
-                                  "default-src 'none'; frame-ancestors 'none'; base-uri 'none'");
+    (void)MHD_add_response_header(response, "Content-Security-Policy", policy);
     (void)MHD_add_response_header(response, MHD_HTTP_HEADER_CONNECTION, "close");
     if (code == MHD_HTTP_SERVICE_UNAVAILABLE)
         (void)MHD_add_response_header(response, MHD_HTTP_HEADER_RETRY_AFTER, "5");
@@ -91,7 +94,7 @@ static enum MHD_Result answer(struct MHD_Connection *connection, unsigned code, 
                               const char *text, size_t size)
 {
     return respond(
-        connection, code, type,
+        connection, code, type, NO_CONTENT,
         MHD_create_response_from_buffer(size, (void *)(uintptr_t)text, MHD_RESPMEM_MUST_COPY));
 }
 
@@ -257,7 +260,7 @@ static enum MHD_Result stream(struct MHD_Connection *connection, struct connecti
     c->until_ms = INT64_MAX;
     (void)setsockopt(c->fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof size);
     return respond(
-        connection, MHD_HTTP_OK, "text/event-stream",
+        connection, MHD_HTTP_OK, "text/event-stream", NO_CONTENT,
         MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, STREAM_PIECE, events, c, NULL));
 }
 
@@ -301,12 +304,20 @@ static enum MHD_Result view(struct server *s, struct MHD_Connection *connection,
     return usher__viewer_has(c->viewer) ? state(connection, c) : suspend(connection, c);
 }
 
+static enum MHD_Result wallboard(struct MHD_Connection *connection)
+{
+    return respond(connection, MHD_HTTP_OK, "text/html; charset=utf-8", WALLBOARD_POLICY,
+                   MHD_create_response_from_buffer(usher__wallboard_size,
+                                                   (void *)(uintptr_t)usher__wallboard,
+                                                   MHD_RESPMEM_PERSISTENT));
+}
+
 static enum MHD_Result request(void *payload, struct MHD_Connection *connection, const char *url,
                                const char *method, const char *version, const char *data,
                                size_t *data_size /* NOLINT(readability-non-const-parameter) */,
                                void **state)
 {
-    static const char nothing[] = "not found: /metrics, /state.json and /events are served\n",
+    static const char nothing[] = "not found: /, /metrics, /state.json and /events are served\n",
                       no_way[] = "only GET\n",
                       stranger[] = "the Host of the request is not this machine\n";
     struct server *s = payload;
@@ -334,6 +345,8 @@ static enum MHD_Result request(void *payload, struct MHD_Connection *connection,
         return metrics(s, connection, c);
     if (strcmp(url, "/state.json") == 0 || strcmp(url, "/events") == 0)
         return view(s, connection, c, url[1] == 's', strcmp(method, MHD_HTTP_METHOD_HEAD) == 0);
+    if (strcmp(url, "/") == 0)
+        return wallboard(connection);
     return answer(connection, MHD_HTTP_NOT_FOUND, TEXT, nothing, sizeof nothing - 1);
 }
 

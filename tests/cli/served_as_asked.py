@@ -501,7 +501,7 @@ def figures_are_told_by_http():
         ):
             code, text = get("/metrics?" + wrong)
             assert code == 400 and why in text and text.count("\n") == 1, (wrong[:80], code, text)
-        assert get("/")[0] == 404 and get("/metrics", "DELETE")[0] == 405
+        assert get("/none")[0] == 404 and get("/metrics", "DELETE")[0] == 405
         for host in ("127.0.0.1", "127.0.0.1:80", "LocalHost:9", "[::1]", "[::1]:5", "localhost:%d" % server.http_port()):
             assert get("/metrics", host=host)[0] == 200, host
         # as of a page whose site has its name resolved to 127.0.0.1

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
 """usher serve --http: /state.json and /events."""
+import base64
+import hashlib
 import http.client
 import json
 import os
@@ -231,7 +233,7 @@ def hostile_requests_are_refused():
             for key, wanted in (("Cache-Control", "no-store"), ("X-Content-Type-Options", "nosniff")):
                 assert head[key] == wanted
             assert "default-src 'none'" in head["Content-Security-Policy"] and not any(k.lower().startswith("access-control") for k in head)
-        for path in ("/state.jso", "/state.json/", "/events/x", "/", "/event"):
+        for path in ("/state.jso", "/state.json/", "/events/x", "/x", "//", "/event"):
             _get(server, path, 404)
         _get(server, "/state.json", Host="localhost:1")
         # names are only text
@@ -552,6 +554,22 @@ def _run_together(module):
                 os._exit(0)
     failed = [running[pid] for pid in list(running) if os.waitpid(pid, 0)[1] != 0]
     sys.exit("failed: %s" % ", ".join(failed) if failed else 0)
+
+
+def the_wallboard_runs_its_own_script_only():
+    page = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "src", "serve", "wallboard.html")
+    with open(page, encoding="utf-8") as file:
+        page = file.read()
+    with Server("memory:", "--http=127.0.0.1:0") as server:
+        text, headers = _get(server, "/")
+        assert text == page and headers["Content-Type"] == "text/html; charset=utf-8"
+        for kind in ("script", "style"):
+            (content,) = re.findall("<%s>(.*?)</%s>" % (kind, kind), page, re.S)
+            policy = "%s-src 'sha256-%s';" % (kind, base64.b64encode(hashlib.sha256(content.encode()).digest()).decode())
+            assert policy in headers["Content-Security-Policy"], "src/serve/wallboard.h needs " + policy
+        assert "default-src 'none'" in headers["Content-Security-Policy"]
+        _get(server, "/", 403, Host="example.com")
+        _get(server, "/", 405, "POST")
 
 
 if __name__ == "__main__" and os.environ.get("WITH_LIBMICROHTTPD", "no") == "yes":

@@ -1,0 +1,265 @@
+# SPDX-License-Identifier: MIT
+"""The pages in a headless browser: the wallboard of `usher serve`, and examples/webchat.
+
+    USHER=usher python3 browser.py [NAME...]     needs chromium, and node for the chat
+"""
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "cli"))
+sys.path.insert(0, os.path.join(HERE, "clients"))
+from serve import PATIENCE, USHER, Server, own_redis, run  # noqa: E402
+
+
+class _Browser:
+    """Chromium by its debugging protocol, over a pipe: messages of JSON that end with NUL."""
+
+    def __init__(self):
+        self.dir = tempfile.mkdtemp(prefix="usher-browser.")
+        there, self.write_end = os.pipe()
+        self.read_end, here = os.pipe()
+
+        def descriptors():
+            os.dup2(there, 10)
+            os.dup2(here, 11)
+            os.dup2(10, 3)
+            os.dup2(11, 4)
+
+        words = ["chromium", "--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--remote-debugging-pipe",
+                 "--disable-background-networking", "--no-first-run", "--user-data-dir=" + self.dir, "about:blank"]
+        self.process = subprocess.Popen(words, preexec_fn=descriptors, close_fds=False, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        os.close(there)
+        os.close(here)
+        self.buffer, self.n, self.pages = b"", 0, []
+
+    def read(self):
+        while b"\0" not in self.buffer:
+            more = os.read(self.read_end, 1 << 16)
+            assert more, "the browser has ended"
+            self.buffer += more
+        message, self.buffer = self.buffer.split(b"\0", 1)
+        return json.loads(message)
+
+    def do(self, method, session=None, **params):
+        self.n += 1
+        message = {"id": self.n, "method": method, "params": params}
+        if session is not None:
+            message["sessionId"] = session
+        os.write(self.write_end, json.dumps(message).encode() + b"\0")
+        while True:
+            got = self.read()
+            for page in self.pages:
+                page.noticed(got)
+            if got.get("id") == self.n:
+                assert "error" not in got, (method, got["error"])
+                return got["result"]
+
+    def page(self, url, width=1280, height=720):
+        page = _Page(self, width, height)
+        page.go(url)
+        return page
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.terminate()
+        self.process.wait(PATIENCE)
+        shutil.rmtree(self.dir, ignore_errors=True)
+
+
+class _Page:
+    def __init__(self, browser, width, height):
+        self.browser, self.asked, self.errors = browser, [], []
+        target = browser.do("Target.createTarget", url="about:blank")["targetId"]
+        self.session = browser.do("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+        browser.pages.append(self)
+        for domain in ("Page", "Network", "Runtime", "Log"):
+            self.do(domain + ".enable")
+        self.size(width, height)
+
+    def noticed(self, got):
+        if got.get("sessionId") != self.session:
+            return
+        params = got.get("params")
+        if got.get("method") == "Network.requestWillBeSent":
+            self.asked.append(params["request"]["url"])
+        elif got.get("method") == "Runtime.exceptionThrown":
+            self.errors.append(params["exceptionDetails"])
+        elif got.get("method") == "Log.entryAdded" and params["entry"]["source"] == "security":
+            self.errors.append(params["entry"]["text"])
+
+    def do(self, method, **params):
+        return self.browser.do(method, self.session, **params)
+
+    def size(self, width, height):
+        self.do("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 700)
+
+    def go(self, url):
+        self.do("Page.navigate", url=url)
+        self.wait("document.readyState === 'complete'")
+
+    def js(self, text):
+        got = self.do("Runtime.evaluate", expression=text, returnByValue=True, awaitPromise=True)
+        assert "exceptionDetails" not in got, (text, got)
+        return got["result"].get("value")
+
+    def wait(self, condition):
+        for _ in range(PATIENCE * 20):
+            if self.js(condition):
+                return
+            time.sleep(0.05)
+        raise AssertionError("%s: not within %d s; the page: %s" % (condition, PATIENCE, self.js("document.body.innerText")[:600]))
+
+    def key(self, key, **more):
+        self.do("Input.dispatchKeyEvent", type="keyDown", key=key, **more)
+        self.do("Input.dispatchKeyEvent", type="keyUp", key=key, **more)
+
+    def text(self, selector):
+        return self.js("document.querySelector(%s).textContent" % json.dumps(selector))
+
+
+HOSTILE = '<img src=x onerror=alert(1)>&"\''
+
+
+def _store(queues):
+    lines = []
+    for i in range(queues):
+        lines += ["queue set q%02d service=20s offer=0" % i, "queue login q%02d ann%d" % (i, i)]
+        lines += ["queue apply q%02d u%d" % (i, k) for k in range(i % 5 + 1)]
+    for i in range(12):
+        lines += ["number add pool%02d %d" % (i, k) for k in range(4)] + ["number reg pool%02d %d" % (i, k) for k in range(4)]
+        lines += ["number call pool%02d" % i] * (i % 5)
+    return lines + ["room open hall capacity=4", "room join hall kim", "serial rule inv prefix=A-", "serial fill inv 9", "id create orders", "id next orders n=5"]
+
+
+def _wall(server, query=""):
+    return "http://127.0.0.1:%d/%s" % (server.http_port(), query)
+
+
+def the_wallboard_shows_the_figures_of_the_store():
+    with _Browser() as browser, Server("sqlite:DIR/db", "--http=127.0.0.1:0") as server:
+        server.shell(_store(20))
+        page = browser.page(_wall(server))
+        page.wait("typeof all !== 'undefined' && all.size === 35")
+        page.js("drawAll()")
+        client = server.client(True)
+        for noun, name, keys in (("queue", "q04", ("waiting", "seated", "agents", "seated_today")), ("number", "pool03", ("total", "busy_up", "idle_up", "calls_today"))):
+            stats = dict(client.ask(noun, "stats", name))
+            shown = page.js("(x => ({ version: x.version, ...x.stats }))(all.get('%s/%s'))" % (noun, name))
+            assert shown["version"] == stats["version"] and all(shown[key] == stats[key] for key in keys), (shown, stats)
+        waiting = sum(dict(client.ask("queue", "stats", "q%02d" % i))["waiting"] for i in range(20))
+        page.wait("document.querySelector('#sum').innerText.includes('%d')" % waiting)
+        assert page.js('[...document.querySelectorAll("#q .r[data-scope]")].every(r => +r.querySelector(".c2").innerText === all.get(r.dataset.scope).stats.waiting)')
+        # a change is shown, and what is wrong comes first
+        for i in range(30):
+            client.ask("queue", "apply", "q00", "more%d" % i)
+        page.wait("all.get('queue/q00').stats.waiting === 30")
+        # names and reasons are text
+        client.ask("queue", "apply", HOSTILE, "u")
+        client.ask("queue", "set", HOSTILE, "mode", "closed", "reason", HOSTILE)
+        page.wait("[...document.querySelectorAll('.nm')].some(e => e.textContent.includes('<img') && e.textContent.includes('closed'))")
+        assert not page.js("!!document.querySelector('main img')")
+        # every size: nothing beside the screen, and on large ones all of it
+        for width, height in ((1920, 1080), (1280, 720), (1024, 768), (390, 844)):
+            page.size(width, height)
+            page.js("new Promise(done => { drawAll(); requestAnimationFrame(() => setTimeout(done, 100)); })")
+            assert page.js("document.documentElement.scrollWidth <= innerWidth"), width
+            assert width < 900 or page.js("document.documentElement.scrollHeight <= innerHeight"), width
+        page.size(1280, 720)
+        page.js("drawAll(); document.querySelector('#q .r[data-scope]').focus()")
+        page.key("ArrowDown")
+        page.key("Enter")
+        page.wait("document.querySelector('dialog').open")
+        page.key("Escape", windowsVirtualKeyCode=27)
+        page.wait("!document.querySelector('dialog').open")
+        assert {re.sub(r"\?.*", "", url.split("/", 3)[3]) for url in page.asked if url.startswith("http")} == {"", "events"}, page.asked
+        assert page.errors == [], page.errors
+        only = browser.page(_wall(server, "?only=number/pool03"))
+        only.wait("typeof all !== 'undefined' && all.size === 1")
+        client.close()
+
+
+def the_wallboard_says_when_its_figures_are_old():
+    port = 0
+    with _Browser() as browser, Server("sqlite:DIR/db", "--http=127.0.0.1:0") as server:
+        server.shell(_store(3))
+        port = server.http_port()
+        page = browser.page(_wall(server))
+        page.wait("typeof all !== 'undefined' && all.size > 0 && !isStale()")
+        server.stop(signal.SIGKILL)
+        page.wait("document.body.innerText.includes('No news')")
+        assert page.js("document.title").startswith("\u2715")
+        server.options = ("--http=127.0.0.1:%d" % port,)
+        server.start()
+        server.shell(["queue apply q01 late"])
+        page.wait("!isStale() && all.get('queue/q01').stats.waiting === 2")
+        assert page.errors == [], page.errors
+
+
+def _redis_process(url):
+    with socket.socket(socket.AF_UNIX) as s:
+        s.connect(url.split("://")[1])
+        s.sendall(b"INFO server\r\n")
+        return int(re.search(rb"process_id:(\d+)", s.recv(1 << 16))[1])
+
+
+def the_wallboard_says_when_the_store_is_away():
+    with _Browser() as browser, own_redis() as url, Server(url, "--http=127.0.0.1:0") as server:
+        redis = _redis_process(url)
+        server.shell(_store(2))
+        page = browser.page(_wall(server))
+        page.wait("typeof all !== 'undefined' && all.size > 0")
+        os.kill(redis, signal.SIGSTOP)
+        page.wait("document.body.innerText.includes('store does not answer')")
+        os.kill(redis, signal.SIGCONT)
+        page.wait("!document.body.innerText.includes('store does not answer')")
+
+
+def customers_and_agents_chat():
+    with _Browser() as browser, tempfile.TemporaryDirectory() as folder:
+        words = ["node", os.path.join(HERE, "..", "examples", "webchat", "server.js"), "--port=0"]
+        chat = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd=folder, env=dict(os.environ, USHER=USHER), text=True)
+        try:
+            url = re.search(r"http://\S+/", chat.stdout.readline())[0]
+            customer, desk = browser.page(url, 390, 844), browser.page(url + "desk")
+            customer.js("document.querySelector('[name=name]').value = %s; document.querySelector('#arrive button').click()" % json.dumps(HOSTILE))
+            customer.wait("document.querySelector('#headline').textContent === 'Nobody is here at the moment'")
+            desk.js("document.querySelector('[name=agent]').value = 'ann'; document.querySelector('#login button').click()")
+            desk.wait("document.querySelector('.accept') !== null")
+            assert desk.text("section .name") == HOSTILE
+            desk.js("document.querySelector('.accept').click()")
+            customer.wait("document.querySelector('#headline').textContent === 'You talk to ann'")
+            customer.wait("document.querySelector('#about').textContent === 'Case C-00001'")
+            customer.js("document.querySelector('#say [name=text]').value = '<b>help</b>'; document.querySelector('#say button').click()")
+            desk.wait("document.querySelector('#users li') !== null && document.querySelector('#users li').textContent === '<b>help</b>'")
+            desk.js("(f => { f.text.value = 'a'; f.dispatchEvent(new Event('input')); })(document.querySelector('#users form'))")
+            customer.wait("document.querySelector('#typing').textContent === 'ann is typing …'")
+            desk.js("(f => { f.text.value = 'gladly'; f.querySelector('button').click(); })(document.querySelector('#users form'))")
+            customer.wait("[...document.querySelectorAll('#messages li')].map(e => e.textContent).join() === '<b>help</b>,gladly'")
+            customer.wait("document.querySelector('#typing').textContent === ''")
+            customer.go(url)  # loaded again: the same chat
+            customer.wait("document.querySelectorAll('#messages li').length === 2")
+            desk.js("document.querySelector('.call').click()")
+            desk.wait("document.querySelector('.about').textContent.includes('calls from +49')")
+            desk.js("document.querySelector('.finish').click()")
+            customer.wait("document.querySelector('#headline').textContent === 'The chat has ended'")
+            desk.wait("document.querySelector('#users').children.length === 0")
+            assert customer.errors == [] and desk.errors == [], (customer.errors, desk.errors)
+        finally:
+            chat.terminate()
+            chat.wait(PATIENCE)
+
+
+if __name__ == "__main__":
+    wanted = sys.argv[1:]
+    run({name: of for name, of in globals().items() if not wanted or name in wanted or name.startswith("_") or not callable(of)})

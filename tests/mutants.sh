@@ -542,6 +542,11 @@ mutant 'del ends no call' src/nouns/number/number.c 's/^        w->scope.counts\
 mutant 'script: the fast path begins the life of a pool with its day' backends/redis/lua/number_fast.lua \
     's/count\[K.COUNT_CALLS_BEFORE + 1\] = today, count\[K.COUNT_CALLS + 1\] + given/count[K.COUNT_CALLS + 1] = today, -given/' \
     $redis 'statistics_*'
+mutant 'an expiry of a member has the actor of the command' src/nouns/room/room.c \
+    's/^    if (verb == w->command->verb \&\& c->data.size == 0) {/    if (c->data.size == 0) {/' \
+    $memory 'notices_of_rooms*'
+mutant 'script: open has no actor' backends/redis/lua/room.lua \
+    "s/^        if a\[K.ARG_ACTOR\] then told.*//" $redis 'notices_of_rooms*'
 mutant 'room stats: a member that is due has its roles' src/nouns/room/room_close.c \
     's/^            ret->roles -= r.n\[N_ROLES\];//' $memory 'statistics_*'
 mutant 'room stats: the end of a ban is a kick' src/nouns/room/room_members.c \

@@ -247,11 +247,12 @@ struct usher_room_options {
     int64_t max;
     /* snapshot: 1: JSON also has all versions and own fields, the input of the digest */
     int64_t versions;
+    const char *actor; /* the person or program that gives the command, for its notices */
 };
 #ifdef __cplusplus
 #define USHER_ROOM_OPTIONS_INIT \
     { sizeof(struct usher_room_options), NULL, 0, NULL, 0, 0, { NULL, 0 }, { NULL, 0 }, 0, 0, 0, \
-    0, 0, 0, 0, 0 }
+    0, 0, 0, 0, 0, NULL }
 #else
 #define USHER_ROOM_OPTIONS_INIT { .size = sizeof(struct usher_room_options) }
 #endif
@@ -349,12 +350,13 @@ struct usher_room_row {
     uint64_t mark; /* mark of the room's history */
     uint64_t token; /* fencing token of the hold; every later hold of the scope has another one */
     int64_t until_ms; /* when it expires */
+    const char *actor; /* the person or program that gave the command */
 };
 #ifdef __cplusplus
 #define USHER_ROOM_ROW_INIT \
     { sizeof(struct usher_room_row), (enum usher_room_row_kind)0, (enum \
     usher_room_member_state)0, NULL, NULL, { NULL, 0 }, 0, 0, 0, (enum usher_verb)0, NULL, 0, 0, \
-    0, { NULL, 0 }, 0, 0, 0, 0, 0 }
+    0, { NULL, 0 }, 0, 0, 0, 0, 0, NULL }
 #else
 #define USHER_ROOM_ROW_INIT { .size = sizeof(struct usher_room_row) }
 #endif
@@ -390,7 +392,7 @@ struct usher_room_statistics {
  * Open @room; the settings apply to a new one.  USHER_OK; USHER_SAME: it is already open and keeps
  * its settings, which the reply has; USHER_REFUSED: a room of the name is closing and could not be
  * erased in time.  O(1), and the rest of a closing room to be erased.
- * Options: opt->if_version, opt->epoch.
+ * Options: opt->if_version, opt->epoch, opt->actor.
  */
 USHER_API enum usher_status usher_room_open(struct usher_engine *e, const char *room,
                                             const struct usher_room_settings *settings,
@@ -401,7 +403,7 @@ USHER_API enum usher_status usher_room_open(struct usher_engine *e, const char *
  * Close @room and erase it, in bounded steps.  Repeat it while the answer has more.  Current bans
  * stay: a room that is opened under this name has them.  With opt->ban_ms = USHER_NONE bans end,
  * too, even those of a room that is already closed.  USHER_OK; USHER_SAME: there is none.
- * Options: opt->if_version, opt->epoch, opt->ban_ms.
+ * Options: opt->if_version, opt->epoch, opt->ban_ms, opt->actor.
  */
 USHER_API enum usher_status usher_room_close(struct usher_engine *e, const char *room,
                                              const struct usher_room_options *opt,
@@ -409,7 +411,7 @@ USHER_API enum usher_status usher_room_close(struct usher_engine *e, const char 
 
 /**
  * Lock @room: no new member may join.  USHER_OK, USHER_SAME.  O(1).
- * Options: opt->if_version, opt->epoch.
+ * Options: opt->if_version, opt->epoch, opt->actor.
  */
 USHER_API enum usher_status usher_room_lock(struct usher_engine *e, const char *room,
                                             const struct usher_room_options *opt,
@@ -417,7 +419,7 @@ USHER_API enum usher_status usher_room_lock(struct usher_engine *e, const char *
 
 /**
  * Unlock @room: new members may join again.  USHER_OK, USHER_SAME.  O(1).
- * Options: opt->if_version, opt->epoch.
+ * Options: opt->if_version, opt->epoch, opt->actor.
  */
 USHER_API enum usher_status usher_room_unlock(struct usher_engine *e, const char *room,
                                               const struct usher_room_options *opt,
@@ -473,7 +475,7 @@ USHER_API enum usher_status usher_room_leave(struct usher_engine *e, const char 
  * given leaves it alone.  A ban belongs to the name of the room: it lasts when the room is closed
  * and opened again, and can be lifted while the room is closed (without a version or notice).
  * USHER_OK, USHER_SAME; USHER_FULL: too many bans.  O(log n).
- * Options: opt->if_version, opt->epoch, opt->ban_ms.
+ * Options: opt->if_version, opt->epoch, opt->ban_ms, opt->actor.
  */
 USHER_API enum usher_status usher_room_kick(struct usher_engine *e, const char *room,
                                             const char *member,
@@ -590,6 +592,9 @@ USHER_API enum usher_status usher_room_snapshot(struct usher_engine *e, const ch
  * USHER_MISSING
  * USHER_STALE  the log starts later, at the answer's since_version; or no such version yet
  * USHER_LOST   the store lost that version: take a snapshot
+ *
+ * The row of an open, close, lock, unlock or kick with opt->actor has the actor.  (close is not in
+ * the log; watchers receive it.)
  * Options: opt->epoch, opt->since_version, opt->max.
  */
 USHER_API enum usher_status usher_room_changes(struct usher_engine *e, const char *room,

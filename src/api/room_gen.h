@@ -13,6 +13,7 @@ static const struct usher__member room_options[] = {
     MEMBER(struct usher_room_options, ttl_ms, TTL, TTL, NUMBER),
     MEMBER(struct usher_room_options, max, MAX, MAX, NUMBER),
     MEMBER(struct usher_room_options, versions, VERSIONS, VERSIONS, NUMBER),
+    MEMBER(struct usher_room_options, actor, ACTOR, ACTOR, STRING),
 };
 GIVE(room, options)
 
@@ -62,6 +63,7 @@ static const struct usher__member room_row[] = {
     MEMBER(struct usher_room_row, mark, MARK, MARK, TOKEN),
     MEMBER(struct usher_room_row, token, TOKEN, TOKEN, TOKEN),
     MEMBER(struct usher_room_row, until_ms, UNTIL, UNTIL, NUMBER),
+    MEMBER(struct usher_room_row, actor, ACTOR, ACTOR, STRING),
 };
 
 static const struct usher__member room_statistics[] = {

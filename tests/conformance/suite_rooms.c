@@ -1606,6 +1606,59 @@ TEST(the_notice_of_open_has_the_settings)
     }
 }
 
+/* Return whether the last change of room r is @verb and has the actor `op`. */
+static bool last_is_of_op(struct fixture *f, enum usher_verb verb)
+{
+    struct usher_notice n;
+    struct usher_unpacker u;
+    struct usher_fields fields;
+    struct usher_text name, value;
+    uint64_t version;
+    bool found = false;
+
+    ok(f, "changes r since=%d", (int)f->r.version - 1);
+    assert_int_equal(f->r.of.room.n_rows, 1);
+    u.at = (const unsigned char *)f->r.of.room.rows[0].value.data;
+    u.end = u.at + f->r.of.room.rows[0].value.size;
+    assert_true(usher__notice_unpack(&u, &n));
+    assert_int_equal(n.verb, verb);
+    usher_fields_begin(&fields, &n.data);
+    while (n.data.size != 0 && usher_fields_next(&fields, &name, &value, &version))
+        found = found || (text_is(name, "actor") && text_is(value, "op"));
+    return found;
+}
+
+TEST(notices_of_rooms_name_the_actor_of_the_command)
+{
+    static const struct {
+        const char *line;
+        enum usher_verb verb;
+        bool has;
+    } steps[] = {
+        { "open r ttl=1000 actor=op", USHER_ROOM_OPEN, true },
+        { "open r capacity=3", USHER_ROOM_OPEN, false },
+        { "lock r actor=op", USHER_ROOM_LOCK, true },
+        { "unlock r actor=op", USHER_ROOM_UNLOCK, true },
+        { "unlock r", USHER_ROOM_UNLOCK, false },
+        { "join r ann actor=op", USHER_ROOM_JOIN, true }, /* a field of ann */
+        { "kick r ann actor=op", USHER_ROOM_KICK, true },
+        { "kick r ann ban=100 actor=op", USHER_ROOM_KICK, true },
+        { "kick r ann ban=0", USHER_ROOM_KICK, false },
+        { "join r bob", USHER_ROOM_JOIN, false },
+    };
+    struct fixture *f = *state;
+
+    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
+        if (strcmp(steps[i].line, "unlock r") == 0)
+            ok(f, "lock r");
+        ok(f, "%s", steps[i].line);
+        assert_int_equal(last_is_of_op(f, steps[i].verb), steps[i].has);
+    }
+    f->now += 1000;
+    same(f, "kick r ann actor=op"); /* the end of bob is no act of the actor */
+    assert_int_equal(last_is_of_op(f, USHER_ROOM_EXPIRE), false);
+}
+
 /* ---- bans over close and open ------------------------------------------------------ */
 
 static void close_wholly(struct fixture *f, const char *line)

@@ -379,6 +379,10 @@ void room_gen_next(struct room_gen *g, struct room_gen_command *ret)
         c->verb = USHER_ROOM_CLOSE;
     }
     arguments(g, ret);
+    if ((c->verb == USHER_ROOM_OPEN || c->verb == USHER_ROOM_CLOSE || c->verb == USHER_ROOM_LOCK ||
+         c->verb == USHER_ROOM_UNLOCK || c->verb == USHER_ROOM_KICK) &&
+        rng_chance(r, 30))
+        c->arg.room.actor = gen_any(r, &g->members);
     if (g->big && g->made > 1 && g->made <= filling)
         c->arg.room.member = text(g->members.name[g->made - 1]);
     if (c->verb != USHER_ROOM_GET && c->verb != USHER_ROOM_SHOW && c->verb != USHER_ROOM_STATS &&

@@ -758,14 +758,25 @@ static bool answer_kept(struct work *w)
 }
 
 /* The command's own change. */
+/* The data of a notice that has nothing else. */
+static struct usher_text actor_packed(const struct work *w, struct packed *to)
+{
+    put_given(to, 0, NULL, 0, NULL, &w->a->actor);
+    return (struct usher_text){ (const char *)to->at, to->n };
+}
+
 static void finish(struct work *w, struct usher_notice n, const struct pairs *pairs)
 {
     text *data = pairs != NULL ? pairs_packed(pairs) : NULL;
+    struct packed actor = { NULL, 0, 0 };
 
     if (pairs != NULL)
         n.data = out(data);
+    else if (w->a->actor.data != NULL && n.data.size == 0)
+        n.data = actor_packed(w, &actor);
     keep(w, w->r->version + 1);
     changed(w, n);
+    free(actor.at);
     drop(data);
 }
 
@@ -937,10 +948,14 @@ static member *first_due(const room *r, int64_t now)
 
 static void close_begin(struct work *w, enum usher_verb verb)
 {
-    unsigned from = (unsigned)w->r->state;
+    struct usher_notice n = notice_of(w, verb, (unsigned)w->r->state, USHER_ROOM_STATE_CLOSING);
+    struct packed actor = { NULL, 0, 0 };
 
+    if (verb == w->c->verb && w->a->actor.data != NULL)
+        n.data = actor_packed(w, &actor);
     w->r->state = USHER_ROOM_STATE_CLOSING;
-    changed(w, notice_of(w, verb, from, USHER_ROOM_STATE_CLOSING));
+    changed(w, n);
+    free(actor.at);
 }
 
 /* Members in the order they joined, each with what is its own, as many as fit behind *@n.  False:
@@ -1185,7 +1200,7 @@ static void do_open(struct work *w)
         struct packed data = { NULL, 0, 0 };
         struct usher_notice n = notice_of(w, USHER_ROOM_OPEN, from, (unsigned)r->state);
 
-        put_given(&data, 511, all, ROOM_MODEL_SETTINGS, NULL, NULL);
+        put_given(&data, 511, all, ROOM_MODEL_SETTINGS, NULL, &w->a->actor);
         n.data = (struct usher_text){ (const char *)data.at, data.n };
         finish(w, n, NULL);
         free(data.at);
@@ -1861,7 +1876,17 @@ static void do_changes(struct work *w)
 
 /* ---- are the arguments right? ------------------------------------------------------- */
 
-enum { MEMBER = 1, FIELD = 2, VALUE = 4, IF = 8, FIELDS = 16, ROLE = 32, SHARE = 64, EPOCH = 128 };
+enum {
+    MEMBER = 1,
+    FIELD = 2,
+    VALUE = 4,
+    IF = 8,
+    FIELDS = 16,
+    ROLE = 32,
+    SHARE = 64,
+    EPOCH = 128,
+    ACTOR = 256
+};
 
 #define G(name) USHER_GIVEN_ROOM_##name
 #define V(name, must, may, given)               \
@@ -1874,18 +1899,18 @@ static const struct {
     unsigned must, may;
     uint64_t given;
 } takes[] = {
-    V(OPEN, 0, 0,
+    V(OPEN, 0, ACTOR,
       G(IF_VERSION) | G(CAPACITY) | G(LINGER) | G(TTL) | G(AWAY) | G(GRACE) | G(LOG) | G(REQUESTS) |
           G(PRESENCE) | G(PUSH)),
-    V(CLOSE, 0, 0, G(BAN) | G(IF_VERSION)),
-    V(LOCK, 0, 0, G(IF_VERSION)),
-    V(UNLOCK, 0, 0, G(IF_VERSION)),
+    V(CLOSE, 0, ACTOR, G(BAN) | G(IF_VERSION)),
+    V(LOCK, 0, ACTOR, G(IF_VERSION)),
+    V(UNLOCK, 0, ACTOR, G(IF_VERSION)),
     V(SET, FIELD | VALUE, IF | FIELDS, G(IF_VERSION)),
     V(UNSET, FIELD, IF, G(IF_VERSION)),
     V(GET, 0, FIELD, 0),
     V(JOIN, MEMBER, FIELDS, G(IF_VERSION)),
     V(LEAVE, MEMBER, 0, G(IF_VERSION)),
-    V(KICK, MEMBER, 0, G(BAN) | G(IF_VERSION)),
+    V(KICK, MEMBER, ACTOR, G(BAN) | G(IF_VERSION)),
     V(ALIVE, MEMBER, 0, G(IF_VERSION)),
     V(MEMBER, MEMBER | FIELD | VALUE, IF | FIELDS, G(IF_VERSION)),
     V(ALL, FIELD | VALUE, 0, G(IF_VERSION)),
@@ -1971,6 +1996,7 @@ static bool right(const struct usher_operation *c)
         { ROLE, &a->role, false },
         { SHARE, &a->share, false },
         { EPOCH, &a->epoch, true },
+        { ACTOR, &a->actor, false },
     };
     unsigned may;
     size_t i = 0;

@@ -155,6 +155,7 @@ end
 -- Commit the change: see commit().
 function S.tell(verb, from, to, r, data)
     S.unlogged = S.n(K.COUNT_STATE) == K.ROOM_CLOSING
+    if verb == S.verb and S.a[K.ARG_ACTOR] and not data and S.is_told() then data = mpack({'actor', S.a[K.ARG_ACTOR]}) end
     local wait = not S.unlogged and S.of_presence() and (S.pset or S.set)[K.SET_PRESENCE + 1] or 0
     S.publish(wait)
     S.commit(verb, from, to, r, data)
@@ -487,6 +488,7 @@ function S.make_room()
             told[2 * i - 1] = string.match(K.ARGS, ' ' .. format('%d', arg - K.ARG) .. '=([%l-]+)')
             told[2 * i] = format('%.0f', set[i])
         end
+        if a[K.ARG_ACTOR] then told[#told + 1], told[#told + 2] = 'actor', a[K.ARG_ACTOR] end
         S.finish(from, to, nil, S.is_told() and mpack(told) or nil)
     end
 

@@ -221,6 +221,7 @@ struct usher_room_args {
     int64_t presence_ms;
     int64_t push; /* 1: Redis publishes new versions, on the channel {ROOM}:room */
     int64_t versions; /* 1: JSON also has all versions and own fields, the input of the digest */
+    struct usher_text actor; /* the person or program that gives the command, for its notices */
 };
 /* end */
 /* made by src/api/gen_fields.py: arguments of rooms */

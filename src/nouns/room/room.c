@@ -82,12 +82,28 @@ static bool of_presence(const work *w)
     }
 }
 
+/* Set the actor of the command as the data of the notice of @c, if the command has one. */
+static enum usher_status tell_actor(work *w, change *c)
+{
+    const struct usher__notice_field said = { "actor", 0, &args(w)->actor };
+
+    return said.text->data != NULL && usher__change_observed(w, c)
+               ? usher__change_data(w, c, &said, 1)
+               : USHER_OK;
+}
+
 /* Commit @c; not into the log if the room closes, because that is about to be erased. */
 enum usher_status usher__room_commit(work *w, change *c, enum usher_verb verb, unsigned from,
                                      unsigned to, const struct usher_record *r)
 {
     c->unlogged = c->scope->counts[COUNT_STATE] == USHER_ROOM_STATE_CLOSING;
     c->wait_ms = !c->unlogged && of_presence(w) ? c->scope->settings[SET_PRESENCE] : 0;
+    if (verb == w->command->verb && c->data.size == 0) {
+        enum usher_status status = tell_actor(w, c);
+
+        if (status != USHER_OK)
+            return status;
+    }
     return usher__change_commit(w, c, verb, from, to, r);
 }
 
@@ -130,7 +146,7 @@ void usher__room_settings_from(work *w, const int64_t *set)
 /* Add all settings to the notice. */
 static enum usher_status tell_settings(work *w, change *c)
 {
-    struct usher__notice_field said[SETTINGS];
+    struct usher__notice_field said[SETTINGS + 1];
     const struct usher__field *told;
     const struct usher__arg *given;
     size_t n = 0;
@@ -140,6 +156,8 @@ static enum usher_status tell_settings(work *w, change *c)
         said[n].value = c->scope->settings[n];
         said[n].text = NULL;
     }
+    if (args(w)->actor.data != NULL)
+        said[n++] = (struct usher__notice_field){ "actor", 0, &args(w)->actor };
     return usher__change_data(w, c, said, n);
 }
 

@@ -50,16 +50,16 @@ EOT
 "set","subject":null,"from":null,"to":null {"offer":"500","wrapup":"100"} null
 "login","subject":"ann","from":"gone","to":"idle" {"lanes":"*","capacity":"1","level":"0"} null
 "apply","subject":"ann","from":"gone","to":"waiting" {"lane":"default","priority":"0","since":"1000"} null
-"match","subject":"ann","from":"waiting","to":"offered" {"lane":"default","priority":"0","since":"1000","room":"E.2.1","agent_state":"offered"} "ann"
-"accept","subject":"ann","from":"offered","to":"seated" {"lane":"default","priority":"0","since":"1000","room":"E.2.1","agent_state":"busy"} "ann"
-"finish","subject":"ann","from":"seated","to":"gone" {"lane":"default","outcome":"seated","room":"E.2.1","agent_state":"wrapup","agent_until":"2100"} "ann"
+"match","subject":"ann","from":"waiting","to":"offered" {"lane":"default","priority":"0","since":"1000","room":"E.2.1","visit":"E.4","agent_state":"offered"} "ann"
+"accept","subject":"ann","from":"offered","to":"seated" {"lane":"default","priority":"0","since":"1000","room":"E.2.1","visit":"E.4","agent_state":"busy"} "ann"
+"finish","subject":"ann","from":"seated","to":"gone" {"lane":"default","outcome":"seated","room":"E.2.1","visit":"E.4","agent_state":"wrapup","agent_until":"2100"} "ann"
 "apply","subject":"bob","from":"gone","to":"waiting" {"lane":"default","priority":"0","since":"2000"} null
 "expire","subject":"ann","from":"wrapup","to":"idle" {} null
-"match","subject":"bob","from":"waiting","to":"offered" {"lane":"default","priority":"0","since":"2000","room":"E.2.1","agent_state":"offered"} "ann"
+"match","subject":"bob","from":"waiting","to":"offered" {"lane":"default","priority":"0","since":"2000","room":"E.2.1","visit":"E.9","agent_state":"offered"} "ann"
 "outage","subject":null,"from":null,"to":null {"from":"2100","to":"30000"} null
-"expire","subject":"bob","from":"offered","to":"waiting" {"lane":"default","priority":"0","since":"2000","room":"E.2.1","agent_state":"idle"} "ann"
-"match","subject":"bob","from":"waiting","to":"offered" {"lane":"default","priority":"0","since":"2000","room":"E.2.1","agent_state":"offered"} "ann"
-"expire","subject":"bob","from":"offered","to":"waiting" {"lane":"default","priority":"0","since":"2000","room":"E.2.1","agent_state":"idle"} "ann"
+"expire","subject":"bob","from":"offered","to":"waiting" {"lane":"default","priority":"0","since":"2000","room":"E.2.1","visit":"E.9","agent_state":"idle"} "ann"
+"match","subject":"bob","from":"waiting","to":"offered" {"lane":"default","priority":"0","since":"2000","room":"E.2.1","visit":"E.12","agent_state":"offered"} "ann"
+"expire","subject":"bob","from":"offered","to":"waiting" {"lane":"default","priority":"0","since":"2000","room":"E.2.1","visit":"E.12","agent_state":"idle"} "ann"
 "expire","subject":"ann","from":"idle","to":"gone" {} null
 "expire","subject":"bob","from":"waiting","to":"gone" {"lane":"default","outcome":"lost"} null
 EOT
@@ -152,7 +152,7 @@ EOT
 {"scope":"number/W","epoch":"E","version":4,"verb":"call","subject":"7","from":"idle+up","to":"busy+up","data":{"group":"berlin","node":"pbx1","peer":"555"},"owner":"ann","time":1000,"token":"4","until":2000}
 {"scope":"number/W","epoch":"E","version":5,"verb":"expire","subject":"7","from":"busy+up","to":"idle+up","data":{"group":"berlin","node":"pbx1","ended":"lease"},"owner":"ann","time":2000,"token":"4"}
 {"status":"missing","epoch":"0","version":0,"due":null,"scope":"queue/W"}
-{"scope":"queue/Q2","epoch":"E","version":4,"verb":"match","subject":"bob","from":"waiting","to":"seated","data":{"lane":"vip","priority":"0","since":"1000","room":"E.2.1","agent_state":"busy"},"owner":"ann","time":1000,"token":"4"}
+{"scope":"queue/Q2","epoch":"E","version":4,"verb":"match","subject":"bob","from":"waiting","to":"seated","data":{"lane":"vip","priority":"0","since":"1000","room":"E.2.1","visit":"E.4","agent_state":"busy"},"owner":"ann","time":1000,"token":"4"}
 {"scope":"id/I","epoch":"E","version":2,"verb":"next","subject":null,"from":null,"to":null,"data":{"first":"1","n":"7"},"owner":null,"time":1000}
 {"scope":"serial/S","epoch":"E","version":2,"verb":"reserve","subject":"1","from":"free","to":"held","data":{"number":"1"},"owner":"ann","time":1000,"token":"2","until":2000}
 {"scope":"serial/S","epoch":"E","version":3,"verb":"expire","subject":"1","from":"held","to":"returned","data":{"number":"1"},"owner":"ann","time":2000,"token":"2"}
@@ -167,7 +167,7 @@ EOT
     [ "$store" = memory: ] || expect 0 "$USHER" -s "$store" watch number/W queue/Q2 --since=3 --once <<'EOT'
 number/W 4: call 7 owner=ann until=1970-01-01T00:00:02.000Z group=berlin node=pbx1 peer=555
 number/W 5: expire 7 owner=ann group=berlin node=pbx1 ended=lease
-queue/Q2 4: match bob owner=ann lane=vip priority=0 since=1970-01-01T00:00:01.000Z room=2.1 agent_state=busy
+queue/Q2 4: match bob owner=ann lane=vip priority=0 since=1970-01-01T00:00:01.000Z room=2.1 visit=4 agent_state=busy
 EOT
 
     # Of another process: what it does while we look, and a room that comes again.

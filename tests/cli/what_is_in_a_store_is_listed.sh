@@ -16,7 +16,7 @@ cat >wanted_talk <<'EOF'
 > queue login q ann now=1000
 {"status":"ok","epoch":"E","version":1,"due":16000,"now":1000,"agent":"ann","state":"idle","rooms":["E.1.1"],"token":"1"}
 > queue apply q zoe now=1000
-{"status":"ok","epoch":"E","version":3,"due":16000,"now":1000,"place":"room","room":"E.1.1","agent":"ann","token":"3","visit_token":"2"}
+{"status":"ok","epoch":"E","version":3,"due":16000,"now":1000,"place":"room","room":"E.1.1","agent":"ann","token":"3","visit":"E.3","visit_token":"2"}
 > room open hall linger=1000 now=1000
 {"status":"ok","epoch":"E","version":1,"due":2000,"now":1000,"state":"open","capacity":0,"linger":1000,"ttl":0,"away":0,"grace":0,"log":256,"requests":10000,"presence":0,"push":0}
 > id create d now=1000

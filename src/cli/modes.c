@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The mode of a scope is among its figures, so each scope of a noun with modes is read: its list
- * page by page, then the figures of a page in batches.
+ * The mode of a scope is among its settings, so each scope of a noun with modes is read: its list
+ * page by page, then the settings of a page in batches.
  */
 #include "config.h"
 
@@ -24,16 +24,13 @@ struct reading {
     size_t left; /* scopes that may be read */
 };
 
-/* Return the verb of @noun with figures, or 0 if it has no modes. */
+/* Return the verb of @noun with settings, or 0 if it has no modes. */
 static uint32_t verb_of(const struct usher__noun *noun)
 {
     if (noun->hidden || noun->n_arg_at <= USHER_FIELD_SCOPE_MODE ||
         noun->arg_at[USHER_FIELD_SCOPE_MODE] == 0)
         return 0;
-    for (unsigned i = 0; i < noun->n_verbs; i++)
-        if ((noun->verbs[i].flags & USHER__FIGURES) != 0)
-            return noun->verbs[i].verb;
-    return 0;
+    return usher_verb_of(noun->word, "set");
 }
 
 static void show(const struct reading *r, const struct usher_reply *reply, const char *scope,

@@ -446,7 +446,7 @@ def a_redis_is_read_once_for_all_and_may_go_and_come_back():
         where = place.dir
         redis = _start_redis(program, where)
         try:
-            with Server("redis+unix://%s/redis.sock?timeout=500" % where, "--http=127.0.0.1:0") as server:
+            with Server("redis+unix://%s/redis.sock?timeout=2000" % where, "--http=127.0.0.1:0") as server:
                 c = server.client()
                 for line in LINES:
                     assert status(c.ask(*line.split())) in ("ok", "empty"), line

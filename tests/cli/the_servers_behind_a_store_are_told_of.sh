@@ -30,7 +30,8 @@ holds err.txt 'usher: invalid: `status` takes no arguments'
 modes() {
     store=$1
     printf '%s\n' 'number set sales mode=stopped reason="line, \"2\""' 'queue set support mode=closed' \
-        'queue set open service=20s' 'number add free 1' 'room open r' >in
+        'queue set open service=20s' 'number add free 1' 'room open r' \
+        'queue login support ann' 'queue pause support ann reason=lunch' >in
     lines 0 "$USHER" -s "$store" shell <in
     lines 0 "$USHER" -s "$store" status
     tail -n 2 out.txt >modes.txt

@@ -18,7 +18,8 @@ enum scale { AS_IS, SECONDS, TIME, RATIO, WORD };
 enum family_code {
 #define FAMILY(code, name, type, help) FAMILY_##code,
 #include "serve/scope_metrics.def"
-    FAMILIES
+    FAMILIES,
+    FAMILY_NONE
 };
 
 static const struct family {
@@ -166,8 +167,9 @@ static void print_rows(struct page *g, const struct rows *r, const struct target
 {
     const struct metric complete = { .noun = r->noun, .family = r->family, .scale = AS_IS };
 
-    print_metric(g, &complete, t,
-                 usher_reply_text(reply, USHER_ANSWER, USHER_FIELD_AFTER, NULL) == NULL, NULL);
+    if (r->family != FAMILY_NONE)
+        print_metric(g, &complete, t,
+                     usher_reply_text(reply, USHER_ANSWER, USHER_FIELD_AFTER, NULL) == NULL, NULL);
     for (size_t i = 0; i < reply->n_rows; i++) {
         struct row_label row = { .label = r->label };
 
@@ -220,7 +222,7 @@ static size_t commands(void *owner, const struct target *t, struct usher_command
         if (histograms[i].noun == t->noun)
             to[n++] = (struct usher_command){ .verb = histograms[i].verb };
     for (size_t i = 0; i < N_OF(row_verbs); i++)
-        if (row_verbs[i].noun == t->noun)
+        if (row_verbs[i].noun == t->noun && row_verbs[i].verb != to[0].verb)
             to[n++] = (struct usher_command){ .verb = row_verbs[i].verb,
                                               .values = &row_verbs[i].most,
                                               .n = 1 };
@@ -254,10 +256,8 @@ static void reply(void *owner, struct target *t, const struct usher_reply *reply
         t->failed = true;
         return;
     }
-    if (reply->verb == usher__scrape_verb(t->noun)) {
+    if (reply->verb == usher__scrape_verb(t->noun))
         print_figures(g, t, reply);
-        return;
-    }
     for (size_t i = 0; USHER_IS_DONE(reply->status) && i < N_OF(histograms); i++)
         if (histograms[i].verb == reply->verb)
             print_histogram(g, &histograms[i], t, reply);

@@ -114,7 +114,7 @@ STATS = {"number": ("number", "stats"), "queue": ("queue", "stats"), "room": ("r
 # What the answers have besides: settings, versions, and sums of other figures.
 OTHERS = {
     "number": {"total", "more"},
-    "queue": {"agents", "more", "wait_total"},  # wait_total is the sum of the histogram
+    "queue": {"agents", "more", "wait_total", "paused_by"},  # the sum of the histogram, and rows
     "room": {"linger", "ttl", "away", "grace", "log", "requests", "presence", "push"},
     "serial": {"batch", "cur", "max", "granted", "debt"},
     "id": {"max", "step", "start", "by", "began", "managed"},
@@ -173,7 +173,11 @@ def lanes_and_waits_are_those_of_the_answers():
             c.ask("queue", "apply", "q", "u%d" % i, "lane", ("gold", "silver", 'a"b\\c')[i % 3], "since", str(int(time.time() * 1000) - 7000 * i))
         time.sleep(0.05)
         c.ask("queue", "login", "q", "bob", "capacity", "3")
+        for line in ("queue login empty eve", "queue login empty dan", "queue login empty kim", "queue pause empty eve reason lunch", "queue pause empty dan reason lunch", "queue pause empty kim"):
+            assert status(c.ask(*line.split())) == "ok", line
         page = _page(server)
+        assert _value(page, "usher_queue_agents", queue="empty", state="paused") == 3
+        assert page["usher_queue_paused_agents"][1] == [("usher_queue_paused_agents", {"queue": "empty", "reason": "lunch"}, 2)]
         # a row of `queue lanes` for each lane
         with open(TOP + "/src/serve/scope_metrics.def") as f:
             table = f.read()

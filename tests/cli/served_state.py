@@ -18,7 +18,7 @@ import traceback
 from serve import PATIENCE, Server, packed, run, status
 
 EVERY = 1.0
-STATS = {"number": ("number", "stats"), "queue": ("queue", "stats"), "room": ("room", "show"), "serial": ("serial", "check"), "id": ("id", "show")}
+STATS = {"number": ("number", "stats"), "queue": ("queue", "stats"), "room": ("room", "stats"), "serial": ("serial", "check"), "id": ("id", "show")}
 COMMON = {"status", "epoch", "version", "due", "now"}
 SET = {"queue": "offer wrapup limit maxwait zone service", "number": "lease rest daily zone"}
 LANE = "lane waiting longest_wait seated seated_today abandoned_today service_level"

@@ -595,24 +595,21 @@ static void subscribe(struct server *s, struct client *c, const struct asked *a,
 static size_t subscribe_some(struct server *s, struct client *c, const struct resp_command *command,
                              size_t i)
 {
-    struct asked asked[NAMES], unknown[NAMES];
+    struct asked asked[NAMES];
     struct usher_result results[NAMES];
-    size_t n = 0, n_unknown = 0, k = 0;
+    bool known = true;
+    size_t n = 0;
 
     for (; i < command->n && n < NAMES; i++, n++) {
         (void)read_name(command, i, &asked[n]);
-        if (find(s, asked[n].name, c) == NULL)
-            unknown[n_unknown++] = asked[n];
+        known = known && find(s, asked[n].name, c) != NULL;
     }
-    if (n_unknown > 0)
-        look(s, unknown, results, n_unknown);
-    for (size_t j = 0; j < n; j++) {
-        bool is_unknown = k < n_unknown && unknown[k].name == asked[j].name;
-
-        subscribe(s, c, &asked[j], is_unknown ? &results[k] : NULL);
-        k += is_unknown;
-    }
-    for (size_t j = 0; j < n_unknown; j++)
+    memset(results, 0, n * sizeof *results);
+    if (!known)
+        look(s, asked, results, n);
+    for (size_t j = 0; j < n; j++)
+        subscribe(s, c, &asked[j], &results[j]);
+    for (size_t j = 0; j < n; j++)
         usher_result_done(&results[j]);
     return i;
 }
@@ -657,7 +654,7 @@ static void unsubscribe(struct server *s, struct client *c, const char *name)
 
     while (i < c->channels && c->channel[i] != ch)
         i++;
-    if (i < c->channels)
+    if (ch != NULL && i < c->channels)
         leave(s, c, i);
     confirm(c, "unsubscribe", name, c->channels);
 }

@@ -547,6 +547,11 @@ mutant 'an expiry of a member has the actor of the command' src/nouns/room/room.
     $memory 'notices_of_rooms*'
 mutant 'script: open has no actor' backends/redis/lua/room.lua \
     "s/^        if a\[K.ARG_ACTOR\] then told.*//" $redis 'notices_of_rooms*'
+mutant 'an expiry of a serial has the actor of the command' src/nouns/serial/serial.c \
+    's/^    if (verb == w->command->verb \&\& c->data.size == 0)$/    if (c->data.size == 0)/' \
+    $memory 'notices_of_serials*'
+mutant 'script: an expiry of a serial has the actor of the command' backends/redis/lua/serial.lua \
+    's/^    return own and S.with_actor(t) or mpack(t)$/    return S.with_actor(t)/' $redis 'notices_of_serials*'
 mutant 'room stats: a member that is due has its roles' src/nouns/room/room_close.c \
     's/^            ret->roles -= r.n\[N_ROLES\];//' $memory 'statistics_*'
 mutant 'room stats: the end of a ban is a kick' src/nouns/room/room_members.c \

@@ -173,11 +173,12 @@ struct usher_serial_options {
     /* void: with doubt=1: only numbers reserved at this version or before; 1 to 2^53 - 1 */
     int64_t before;
     const char *after; /* holds: continue where a page ended: its next */
+    const char *actor; /* the person or program that gives the command, for its notices */
 };
 #ifdef __cplusplus
 #define USHER_SERIAL_OPTIONS_INIT \
     { sizeof(struct usher_serial_options), NULL, 0, NULL, 0, 0, NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0, \
-    NULL }
+    NULL, NULL }
 #else
 #define USHER_SERIAL_OPTIONS_INIT { .size = sizeof(struct usher_serial_options) }
 #endif
@@ -310,11 +311,12 @@ struct usher_serial_row {
     struct usher_text data; /* data to make the change in a copy */
     int64_t time_ms; /* time of the change */
     int64_t first; /* the first id of a range */
+    const char *actor; /* the person or program that gave the command */
 };
 #ifdef __cplusplus
 #define USHER_SERIAL_ROW_INIT \
     { sizeof(struct usher_serial_row), NULL, 0, 0, 0, 0, 0, (enum usher_serial_state)0, NULL, { \
-    NULL, 0 }, 0, (enum usher_verb)0, NULL, 0, 0, 0, { NULL, 0 }, 0, 0 }
+    NULL, 0 }, 0, (enum usher_verb)0, NULL, 0, 0, 0, { NULL, 0 }, 0, 0, NULL }
 #else
 #define USHER_SERIAL_ROW_INIT { .size = sizeof(struct usher_serial_row) }
 #endif
@@ -366,7 +368,7 @@ struct usher_serial_statistics {
  *                digit are fixed, highest and width must leave space for these numbers, and the
  *                local day must not go back with another zone.  While numbers are held or returned,
  *                reset is fixed, and so is the zone of a date
- * Options: opt->if_version, opt->epoch.
+ * Options: opt->if_version, opt->epoch, opt->actor.
  */
 USHER_API enum usher_status usher_serial_set(struct usher_engine *e, const char *rule,
                                              const struct usher_serial_settings *settings,
@@ -376,7 +378,7 @@ USHER_API enum usher_status usher_serial_set(struct usher_engine *e, const char 
 /**
  * Make @n serials ahead (1 to USHER_SERIAL_FILL_MAX).  USHER_OK: count were made, left more are
  * possible; USHER_FULL: the highest is reached.
- * Options: opt->if_version, opt->epoch.
+ * Options: opt->if_version, opt->epoch, opt->actor.
  */
 USHER_API enum usher_status usher_serial_fill(struct usher_engine *e, const char *rule, int64_t n,
                                               const struct usher_serial_options *opt,
@@ -409,7 +411,7 @@ USHER_API enum usher_status usher_serial_tick(struct usher_engine *e, const char
  * Raise the highest by @raise; the scope gets another epoch.  While the authority of a rule cannot
  * be reached, the numbers that the store may issue without it are raised by as much: a debt, which
  * the authority receives when it is back.  USHER_OK: highest; USHER_FULL: it would pass 2^63 - 1.
- * Options: opt->debt, opt->if_version, opt->epoch.
+ * Options: opt->debt, opt->if_version, opt->epoch, opt->actor.
  */
 USHER_API enum usher_status usher_serial_setmax(struct usher_engine *e, const char *rule,
                                                 int64_t raise,
@@ -420,7 +422,7 @@ USHER_API enum usher_status usher_serial_setmax(struct usher_engine *e, const ch
  * Continue after @highest: the stock up to there is dropped, the highest is raised if necessary,
  * the scope gets another epoch.  USHER_OK; USHER_SAME: it is already that far; USHER_FULL: the
  * number does not fit the width.
- * Options: opt->if_version, opt->epoch.
+ * Options: opt->if_version, opt->epoch, opt->actor.
  */
 USHER_API enum usher_status usher_serial_setmaxcur(struct usher_engine *e, const char *rule,
                                                    int64_t highest,
@@ -506,7 +508,7 @@ USHER_API enum usher_status usher_serial_return(struct usher_engine *e, const ch
  * at version opt->before or earlier.  With the version of usher_serial_holds() no number is voided
  * that its answer lacks.  One call does a bounded step: repeat it while the answer has more.
  * USHER_OK: count; USHER_SAME: none is in doubt.
- * Options: opt->n, opt->if_version, opt->epoch, opt->doubt, opt->before.
+ * Options: opt->n, opt->if_version, opt->epoch, opt->doubt, opt->before, opt->actor.
  */
 USHER_API enum usher_status usher_serial_void(struct usher_engine *e, const char *rule,
                                               const char *serial, uint64_t token,
@@ -555,7 +557,8 @@ USHER_API enum usher_status usher_serial_sweep(struct usher_engine *e, const cha
 /**
  * Read the change log of @rule, even if it was deleted since: changes after opt->since_version as
  * rows, oldest first, at most opt->max (not given: 100).  data has the number of a hold, first and
- * n of those made or taken, and other arguments and changes.  usher_watch_events() follows the log.
+ * n of those made or taken, other arguments and changes, and actor if the command has opt->actor.
+ * usher_watch_events() follows the log.
  *
  * USHER_OK
  * USHER_MISSING

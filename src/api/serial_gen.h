@@ -14,6 +14,7 @@ static const struct usher__member serial_options[] = {
     MEMBER(struct usher_serial_options, doubt, DOUBT, DOUBT, NUMBER),
     MEMBER(struct usher_serial_options, before, BEFORE, BEFORE, NUMBER),
     MEMBER(struct usher_serial_options, after, AFTER, AFTER, STRING),
+    MEMBER(struct usher_serial_options, actor, ACTOR, ACTOR, STRING),
 };
 GIVE(serial, options)
 
@@ -87,6 +88,7 @@ static const struct usher__member serial_row[] = {
     MEMBER(struct usher_serial_row, data, DATA, DATA, BYTES),
     MEMBER(struct usher_serial_row, time_ms, TIME, TIME, NUMBER),
     MEMBER(struct usher_serial_row, first, FIRST, FIRST, NUMBER),
+    MEMBER(struct usher_serial_row, actor, ACTOR, ACTOR, STRING),
 };
 
 static const struct usher__member serial_statistics[] = {

@@ -438,6 +438,43 @@ TEST(notices_of_queues_name_the_actor_of_the_command)
     walk(*state, "queue", steps);
 }
 
+TEST(notices_of_serials_name_the_actor_of_the_command)
+{
+    static const struct step steps[] = {
+        { 0,
+          "rule p width=3 mode=gapfree log=50 actor=op",
+          { "rule | width=3 mode=2 log=50 actor=op" } },
+        { 0,
+          "reserve p owner=ann lease=100",
+          { "reserve 1 ->- owner=ann token=2 until=+100 | number=1" } },
+        { 0,
+          "reserve p owner=bob",
+          { "reserve 2 ->- owner=bob token=3 until=+300000 | number=2" } },
+        /* the expiry before it is no act of the actor */
+        { 100,
+          "void p 002 token=3 actor=op",
+          { "expire 1 ->- owner=ann token=2 | number=1",
+            "void 2 ->- owner=bob token=3 | number=2 actor=op" } },
+        { 0, NULL, { 0 } },
+    };
+
+    walk(*state, "serial", steps);
+}
+
+TEST(notices_of_a_stock_of_serials_name_the_actor_of_the_command)
+{
+    static const struct step steps[] = {
+        { 0, "rule p max=100 log=50 actor=op", { "rule | max=100 log=50 actor=op" } },
+        { 0, "fill p 2 actor=op", { "fill | first=1 n=2 actor=op" } },
+        { 0, "take p", { "take | first=1 n=1" } },
+        { 0, "setmax p 500 actor=op", { "setmax | max=600 cur=2 actor=op" } },
+        { 0, "setmaxcur p 10 actor=op", { "setmaxcur | max=600 cur=10 actor=op" } },
+        { 0, NULL, { 0 } },
+    };
+
+    walk(*state, "serial", steps);
+}
+
 /* A call ends by a deadline that another engine applies: the engine that made it gets the notice.
  */
 TEST(the_end_of_a_hold_reaches_its_holder)

@@ -337,6 +337,7 @@ static const struct {
     { USHER_QUEUE, "level", USHER_FIELD_LEVEL },
     { USHER_QUEUE, "actor", USHER_FIELD_ACTOR },
     { USHER_ROOM, "actor", USHER_FIELD_ACTOR },
+    { USHER_SERIAL, "actor", USHER_FIELD_ACTOR },
     { USHER_SERIAL, "number", USHER_FIELD_NUMBER_MADE },
     { USHER_SERIAL, "first", USHER_FIELD_FIRST },
     { USHER_SERIAL, "n", USHER_FIELD_N },

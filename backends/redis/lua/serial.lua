@@ -400,18 +400,30 @@ function S.add_row(s, first, n, at)
     S.rows[#S.rows + 1] = {S.digits(first), n, at, 0, 0, 0, '', s.rule.data, ''}
 end
 
--- Return the data of the notice of a hold: its number.
-function S.number_told(r) return S.is_told() and mpack({'number', S.digits({r.N_NUMBER, r.N_NUMBER_LO})}) or nil end
+-- Return @t, the data of a notice, packed, with the actor of the command.
+function S.with_actor(t)
+    local actor = S.a[K.ARG_ACTOR]
+    if actor then t[#t + 1], t[#t + 2] = 'actor', actor end
+    return t[1] and mpack(t) or nil
+end
+
+-- Return the data of the notice of a hold: its number; and if the change is the command's @own, its actor.
+function S.number_told(r, own)
+    if not S.is_told() then return nil end
+    local t = {'number', S.digits({r.N_NUMBER, r.N_NUMBER_LO})}
+    return own and S.with_actor(t) or mpack(t)
+end
 
 function S.finish(r, from, to, bump)
     if S.req then S.keep(S.version + 1) end
     if bump then S.bump_epoch() end
-    S.commit(S.verb, from, to, r, r and S.number_told(r) or S.data)
+    local data = r and S.number_told(r, true) or S.data
+    S.commit(S.verb, from, to, r, data or S.is_told() and S.with_actor({}) or nil)
 end
 
 -- Likewise for a change of the rule, whose notice has two numbers, as digits.
 function S.finish_saying(name, number, name2, number2, bump)
-    if S.is_told() then S.data = mpack({name, number, name2, number2}) end
+    if S.is_told() then S.data = S.with_actor({name, number, name2, number2}) end
     S.finish(nil, 0, 0, bump)
 end
 

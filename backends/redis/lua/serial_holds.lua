@@ -668,7 +668,7 @@ function S.make_holds()
             r.state, r.ends, r.data = to, 0, data
             S.add_hold(s, r)
             r.data = ''
-            S.commit(K.V_VOID, DOUBT, to, r, S.number_told(r))
+            S.commit(K.V_VOID, DOUBT, to, r, S.number_told(r, true))
             n = n + 1
         end
         S.tell(n > 0 and K.OK or K.SAME, S.load())

@@ -321,6 +321,7 @@ struct usher_serial_args {
     int64_t doubt; /* 1: only numbers in doubt */
     int64_t before; /* with doubt=1: only numbers reserved at this version or before */
     struct usher_text after; /* continue where a page ended: its next */
+    struct usher_text actor; /* the person or program that gives the command, for its notices */
 };
 /* end */
 /* made by src/api/gen_fields.py: arguments of id */

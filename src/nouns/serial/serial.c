@@ -259,17 +259,29 @@ enum usher_status usher__serial_add_row(work *w, const struct state *s, int64_t 
     return usher_result_add_row(w->reply, USHER_SERIAL, &row);
 }
 
-/* Commit a change of a hold, whose notice has the number as data. */
+/* Add the actor of the command, if it has one, to the fields of a notice.  Return their number. */
+static size_t add_actor(const work *w, struct usher__notice_field *field)
+{
+    const struct usher_text *actor = &w->command->arg.serial.actor;
+
+    *field = (struct usher__notice_field){ "actor", 0, actor };
+    return actor->data != NULL;
+}
+
+/* Commit a change of a hold, whose notice has the number as data, and the actor of its command. */
 enum usher_status usher__serial_commit(work *w, change *c, enum usher_verb verb, unsigned from,
                                        unsigned to, const struct usher_record *r)
 {
+    struct usher__notice_field said[2];
     enum usher_status status = USHER_OK;
+    size_t n = 0;
 
-    if (r != NULL) {
-        const struct usher__notice_field number = { "number", pair(r->n + N_NUMBER), NULL };
-
-        status = usher__change_data(w, c, &number, 1);
-    }
+    if (r != NULL)
+        said[n++] = (struct usher__notice_field){ "number", pair(r->n + N_NUMBER), NULL };
+    if (verb == w->command->verb && c->data.size == 0)
+        n += add_actor(w, &said[n]);
+    if (n != 0)
+        status = usher__change_data(w, c, said, n);
     return status == USHER_OK ? usher__change_commit(w, c, verb, from, to, r) : status;
 }
 
@@ -284,8 +296,12 @@ enum usher_status usher__serial_finish(work *w, change *c, const struct usher_re
 enum usher_status usher__serial_finish_saying(work *w, change *c,
                                               const struct usher__notice_field *said, size_t n)
 {
-    enum usher_status status = usher__change_data(w, c, said, n);
+    struct usher__notice_field all[3];
+    enum usher_status status;
 
+    memcpy(all, said, n * sizeof *said); /* at most 2 */
+    n += add_actor(w, &all[n]);
+    status = usher__change_data(w, c, all, n);
     return status == USHER_OK ? usher__serial_finish(w, c, NULL, 0, 0) : status;
 }
 

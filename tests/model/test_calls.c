@@ -214,7 +214,9 @@ static bool fault(const char *what, uint32_t field)
 /* The id of a room of a queue begins with the epoch, which is another one on each store. */
 static const char *behind_epoch(uint32_t field, const char *text)
 {
-    return field == USHER_FIELD_ROOM && strchr(text, '.') != NULL ? strchr(text, '.') : text;
+    return (field == USHER_FIELD_ROOM || field == USHER_FIELD_VISIT) && strchr(text, '.') != NULL
+               ? strchr(text, '.')
+               : text;
 }
 
 static bool values_same(const struct usher_reply *a, const struct usher_reply *b, size_t row)

@@ -247,6 +247,14 @@ static bool wants_room(struct wanted *w, uint64_t epoch, uint64_t login, int64_t
     return wants_text(w, USHER_FIELD_ROOM, name, strlen(name), no != 0);
 }
 
+static bool wants_visit(struct wanted *w, uint64_t epoch, uint64_t token)
+{
+    char name[48];
+    int size = snprintf(name, sizeof name, "%016" PRIx64 ".%" PRIu64, epoch, token);
+
+    return wants_text(w, USHER_FIELD_VISIT, name, (size_t)size, token != 0);
+}
+
 static bool wants_field(struct wanted *w, const struct usher__field *f, const char *base,
                         const struct usher_result *r)
 {
@@ -332,6 +340,8 @@ static const struct {
     { USHER_QUEUE, "since", USHER_FIELD_SINCE },
     { USHER_QUEUE, "outcome", USHER_FIELD_OUTCOME },
     { USHER_QUEUE, "room", USHER_FIELD_ROOM },
+    { USHER_QUEUE, "visit", USHER_FIELD_VISIT },
+    { USHER_QUEUE, "reason", USHER_FIELD_REASON },
     { USHER_QUEUE, "agent_state", USHER_FIELD_AGENT_STATE },
     { USHER_QUEUE, "capacity", USHER_FIELD_CAPACITY },
     { USHER_QUEUE, "level", USHER_FIELD_LEVEL },
@@ -356,7 +366,8 @@ static bool wants_data(struct wanted *w, enum usher_noun noun, uint32_t field,
     w->n++;
     if (v == NULL)
         return fault("%s is not there", name_of(field));
-    if (v->text != NULL && field == USHER_FIELD_ROOM) /* after the epoch */
+    if (v->text != NULL && (field == USHER_FIELD_ROOM || field == USHER_FIELD_VISIT))
+        /* after the epoch */
         return (size_t)v->size == 17 + text->size &&
                memcmp(v->text + 17, text->data, text->size) == 0;
     if (v->text != NULL)
@@ -466,7 +477,8 @@ static bool applies(const struct usher_operation *c, const struct usher_result *
         return of_agent && q->login != 0;
     if (code == USHER_FIELD_AGENT_STATE)
         return of_agent || q->state != USHER_QUEUE_AGENT_GONE;
-    return code != USHER_FIELD_ROOM || c->verb != USHER_QUEUE_ALIVE || !of_agent;
+    return (code != USHER_FIELD_ROOM && code != USHER_FIELD_VISIT) ||
+           c->verb != USHER_QUEUE_ALIVE || !of_agent;
 }
 
 static bool nothing_else(const struct wanted *w)
@@ -513,6 +525,9 @@ static bool answer_same(const struct usher_operation *c, const struct usher_resu
             } else if (f->type == USHER__FIELD_MADE && f->code == USHER_FIELD_ROOM) {
                 if (!wants_room(&w, reply->epoch, r->of.queue.login, r->of.queue.no))
                     return false;
+            } else if (f->type == USHER__FIELD_MADE && f->code == USHER_FIELD_VISIT) {
+                if (!wants_visit(&w, reply->epoch, r->of.queue.token))
+                    return false;
             } else if (!wants_field(&w, f, (const char *)r, r)) {
                 return false;
             }
@@ -538,16 +553,17 @@ static bool row_same(const struct usher_operation *c, const struct usher_result 
                 continue;
             if (c->verb == USHER_ROOM_CHANGES && f->code == USHER_FIELD_OWNER)
                 continue; /* wants_subject() */
-            if (f->type == USHER__FIELD_MADE && f->code == USHER_FIELD_ROOM) {
+            if (f->type == USHER__FIELD_MADE &&
+                (f->code == USHER_FIELD_ROOM || f->code == USHER_FIELD_VISIT)) {
                 const struct usher_queue_result_row *q = (const void *)base;
-
-                const struct usher_value *v = value(&w, USHER_FIELD_ROOM);
+                const struct usher_value *v = value(&w, f->code);
                 uint64_t epoch = reply->epoch;
 
                 /* of a queue that was there before: another one on each of the two */
                 if (q->epoch != 0 && v != NULL)
                     epoch = strtoull(v->text, NULL, 16);
-                if (!wants_room(&w, epoch, q->login, q->no))
+                if (f->code == USHER_FIELD_ROOM ? !wants_room(&w, epoch, q->login, q->no)
+                                                : !wants_visit(&w, epoch, q->token))
                     return false;
             } else if (f->type == USHER__FIELD_MADE) {
                 size_t size = usher_serial_text(r, serial, text, sizeof text);

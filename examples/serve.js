@@ -8,6 +8,7 @@
  *
  * Any client of Redis will do; this shows how little is needed: a command is an array of words, an
  * answer the map that `usher --json` prints.  Commands that are sent together are done together.
+ * For reconnects, repeats and subscriptions see clients/usher.js.
  */
 'use strict';
 const net = require('net');
@@ -18,7 +19,11 @@ class Usher {
         this.waiting = []; // whoever asked, in order
         this.socket = net.connect(path);
         this.socket.on('data', (data) => this.came(data));
-        this.socket.on('error', (error) => this.waiting.splice(0).forEach((w) => w.reject(error)));
+        this.socket.on('error', (error) => (this.error = error));
+        this.socket.on('close', () => {
+            const error = this.error || new Error('the server closed the connection');
+            this.waiting.splice(0).forEach((w) => w.reject(error));
+        });
         this.ask('HELLO', 3); // answers are maps
     }
 

@@ -99,35 +99,52 @@ async function follow(page, id) {
     return page.rooms[id];
 }
 
+// Into a line, and so out of a transfer.  While no agent serves the line, the next heartbeat tries again.
+async function apply(id, lane, since) {
+    const { status } = await usher.once('queue', 'apply', 'chat', id, { lane, since });
+    if (status !== 'empty') await usher.again('room', 'unset', `chat-${id}`, 'moving');
+}
+
 /* ---- customers --------------------------------------------------------------------------------- */
 
 class Customer extends Page {
     constructor(id, { name, topic, since }) {
         super(customers, id);
-        Object.assign(this, { id, name, topic, since, ended: null });
+        Object.assign(this, { id, name, topic, since, ended: null, arrived: false });
     }
 
-    // Arrive, or report.  After a loss of the store the old `since` gives the old place.
-    async beat() {
-        if (this.ended !== null) return;
+    // Report.  Return the line to apply for if the user is not in the queue: it is new, transferred, or the
+    // store has lost it.  If its visit has ended, set `ended`.
+    async report() {
+        if (this.ended !== null) return null;
         const now = await usher.again('queue', 'alive', 'chat', { user: this.id });
-        if (now.status !== 'missing') return;
+        if (now.status !== 'missing') return null;
+        const { moving } = (await usher.again('room', 'get', `chat-${this.id}`)).fields || {};
         const [visit] =
             (await usher.again('queue', 'history', 'chat', { user: this.id, max: 1 })).visits || [];
-        if (visit !== undefined && visit.outcome !== 'lost' && visit.outcome !== 'requeued') {
-            if (this.moving !== true) this.ended = visit.outcome === 'seated' ? 'finished' : visit.outcome;
-            return;
+        if (moving === undefined && visit !== undefined && visit.outcome !== 'lost') {
+            this.ended = visit.outcome === 'seated' ? 'finished' : visit.outcome;
+            return null;
         }
-        await usher.once('queue', 'apply', 'chat', this.id, { lane: this.topic, since: this.since });
+        return moving || this.topic;
+    }
+
+    async beat() {
+        const lane = await this.report();
+        if (lane !== null) await apply(this.id, lane, this.since); // the old `since` gives the old place
     }
 
     async arrive() {
-        await usher.once('room', 'open', `chat-${this.id}`, { ttl: '60s', linger: '60s' });
-        await usher.once('room', 'join', `chat-${this.id}`, this.id);
-        await usher.once('room', 'set', `chat-${this.id}`, 'name', this.name);
-        await usher.once('room', 'set', `chat-${this.id}`, 'topic', this.topic);
-        await this.beat();
+        const lane = await this.report(); // after a restart of this server it is there, or has ended
+        if (this.ended === null) {
+            await usher.once('room', 'open', `chat-${this.id}`, { ttl: '60s', linger: '60s' });
+            await usher.once('room', 'join', `chat-${this.id}`, this.id);
+            const { name, topic, since } = this;
+            await usher.once('room', 'set', `chat-${this.id}`, 'name', name, '--', { topic, since });
+        }
+        if (lane !== null) await apply(this.id, lane, this.since);
         await follow(this, this.id);
+        this.arrived = true;
         refresh();
     }
 
@@ -219,7 +236,7 @@ async function show() {
     busy = true;
     try {
         const pages = [...customers.values()].filter(
-            (page) => page.ended === null || page.last === '' || JSON.parse(page.last).place !== 'ended',
+            (page) => page.arrived && (page.last === '' || JSON.parse(page.last).place !== 'ended'),
         );
         const places = await Promise.all(pages.map((page) => usher.again('queue', 'where', 'chat', page.id)));
         await Promise.all(
@@ -321,19 +338,17 @@ const actions = {
         await usher.once('queue', 'finish', 'chat', room, { user: id });
         await usher.once('room', 'leave', `chat-${id}`, agent);
     },
-    // To the end of the other line, but with the first arrival.
-    async transfer({ agent, id, lane, since }) {
-        const page = customers.get(id);
-        if (page !== undefined) page.moving = true;
+    /*
+     * To the other line, with the first arrival.  These are two commands: `moving` says what is to be done
+     * between them, so the server of the customer's page does it if this one dies.
+     */
+    async transfer({ agent, id, lane }) {
+        const room = `chat-${id}`,
+            { since } = (await usher.again('room', 'get', room)).fields || {};
+        await usher.once('room', 'set', room, 'moving', lane);
         await usher.once('queue', 'leave', 'chat', id);
-        const applied = await usher.once('queue', 'apply', 'chat', id, {
-            lane,
-            since: since || (page && page.since),
-        });
-        if (applied.status === 'empty')
-            await usher.once('queue', 'apply', 'chat', id, { lane: page.topic, since: page.since }); // nobody is there: back
-        if (page !== undefined) Object.assign(page, { moving: false, topic: lane });
-        await usher.once('room', 'leave', `chat-${id}`, agent);
+        await apply(id, lane, since);
+        await usher.once('room', 'leave', room, agent);
     },
 };
 

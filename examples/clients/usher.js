@@ -402,8 +402,9 @@ class Room extends EventEmitter {
         super();
         this.usher = usher;
         this.name = name;
-        this.reading = null;
         this.users = 0;
+        this.work = Promise.resolve(); // one reading after another
+        this.whole = false; // it was read, and what it hears follows that
         this.clear('closed');
     }
 
@@ -415,6 +416,19 @@ class Room extends EventEmitter {
                 throw error;
             });
         return this.first;
+    }
+
+    read() {
+        const done = this.work.then(() => this.readOnce());
+        this.work = done.catch(() => {});
+        return done;
+    }
+
+    readAgain() {
+        this.whole = false;
+        this.read().catch(() =>
+            setTimeout(() => this.usher.closed || this.users <= 0 || this.readAgain(), PAUSE_MS),
+        );
     }
 
     clear(state) {
@@ -432,9 +446,9 @@ class Room extends EventEmitter {
      * Read all pages, and follow the changes after the first one.  Later pages may have some of them already: the same
      * change twice leads to the same room.
      */
-    async read() {
-        const read = (this.reading = {}); // a later call makes an earlier one void
+    async readOnce() {
         let first, page;
+        this.whole = false;
         do {
             page = await this.usher.again(
                 'room',
@@ -442,7 +456,6 @@ class Room extends EventEmitter {
                 this.name,
                 first !== undefined ? { after: page.next, epoch: first.epoch } : {},
             );
-            if (this.reading !== read) return;
             if (page.status === 'stale') {
                 // another room of this name: from its first page
                 first = undefined;
@@ -466,7 +479,7 @@ class Room extends EventEmitter {
             for (const { share, member, fields } of page.shares)
                 this.shares[share] = { member, fields: names(fields) };
         } while (page.next !== null);
-        Object.assign(this, { epoch: first.epoch, version: first.version, mark: first.mark, reading: null });
+        Object.assign(this, { epoch: first.epoch, version: first.version, mark: first.mark, whole: true });
         await this.follow({ since: this.version, epoch: this.epoch });
         this.emit('read');
     }
@@ -482,16 +495,16 @@ class Room extends EventEmitter {
         this.clear('closed');
         this.over = this.epoch; // what else comes of that room does not count
         this.epoch = undefined;
-        this.reading = null;
+        this.whole = true;
         if (there) this.emit('close');
     }
 
     heard(notice) {
-        if (this.reading !== null || (notice.epoch === this.over && !notice.gap)) return;
+        if (!this.whole || (notice.epoch === this.over && !notice.gap)) return;
         const follows = notice.epoch === this.epoch && (notice.was === undefined || notice.was === this.mark);
         if (notice.gap || notice.data === null || !follows || !this.apply(notice)) {
             if (notice.why === 'gone') this.gone();
-            else this.read().catch(() => setTimeout(() => this.usher.closed || this.heard(notice), PAUSE_MS));
+            else this.readAgain();
             return;
         }
         this.version = notice.version;
@@ -561,9 +574,12 @@ class Room extends EventEmitter {
     }
 
     close() {
-        if (--this.users > 0) return;
-        if (this.sub !== undefined) this.usher.unsubscribe(this.sub);
-        this.usher.rooms.delete(this.name);
+        this.users--;
+        this.work = this.work.then(() => {
+            if (this.users > 0 || this.usher.rooms.get(this.name) !== this) return;
+            if (this.sub !== undefined) this.usher.unsubscribe(this.sub);
+            this.usher.rooms.delete(this.name);
+        });
     }
 }
 

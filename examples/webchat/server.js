@@ -92,11 +92,14 @@ function talk(room) {
 
 async function follow(page, id) {
     page.rooms = page.rooms || {};
-    if (page.rooms[id] === undefined) {
-        page.rooms[id] = await usher.room(`chat-${id}`);
-        page.rooms[id].on('change', refresh).on('read', refresh).on('close', refresh);
-    }
-    return page.rooms[id];
+    if (page.rooms[id] !== undefined) return page.rooms[id];
+    const room = await usher.room(`chat-${id}`);
+    if (page.rooms[id] === room)
+        room.close(); // it was asked for twice meanwhile
+    else page.rooms[id] = room;
+    if (room.listenerCount('change') === 0)
+        room.on('change', refresh).on('read', refresh).on('close', refresh);
+    return room;
 }
 
 // Into a line, and so out of a transfer.  While no agent serves the line, the next heartbeat tries again.
@@ -134,14 +137,17 @@ class Customer extends Page {
         if (lane !== null) await apply(this.id, lane, this.since); // the old `since` gives the old place
     }
 
+    // Open the chat room, or open it again after a loss of the store.
+    async enter() {
+        const { id, name, topic, since } = this;
+        await usher.once('room', 'open', `chat-${id}`, { ttl: '60s', linger: '60s' });
+        await usher.once('room', 'join', `chat-${id}`, id);
+        await usher.once('room', 'set', `chat-${id}`, 'name', name, '--', { topic, since });
+    }
+
     async arrive() {
         const lane = await this.report(); // after a restart of this server it is there, or has ended
-        if (this.ended === null) {
-            await usher.once('room', 'open', `chat-${this.id}`, { ttl: '60s', linger: '60s' });
-            await usher.once('room', 'join', `chat-${this.id}`, this.id);
-            const { name, topic, since } = this;
-            await usher.once('room', 'set', `chat-${this.id}`, 'name', name, '--', { topic, since });
-        }
+        if (this.ended === null) await this.enter();
         if (lane !== null) await apply(this.id, lane, this.since);
         await follow(this, this.id);
         this.arrived = true;
@@ -150,7 +156,8 @@ class Customer extends Page {
 
     async stay() {
         await this.beat();
-        await usher.again('room', 'alive', `chat-${this.id}`, this.id);
+        const alive = await usher.again('room', 'alive', `chat-${this.id}`, this.id);
+        if (alive.status === 'missing' && this.ended === null) await this.enter();
     }
 
     async view(place) {
@@ -371,7 +378,8 @@ async function serve(request, response) {
         response.writeHead(200, {
             'Content-Type': type,
             'X-Content-Type-Options': 'nosniff',
-            'Content-Security-Policy': "default-src 'self' 'unsafe-inline'; img-src data:; frame-ancestors 'none'",
+            'Content-Security-Policy':
+                "default-src 'self' 'unsafe-inline'; img-src data:; frame-ancestors 'none'",
         });
         return response.end(fs.readFileSync(path.join(__dirname, files[pathname])));
     }

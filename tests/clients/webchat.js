@@ -159,13 +159,14 @@ class Page {
 function customer(web, i) {
     const id = `c${i}`,
         query = { id, name: `Name <b>${i}</b>`, topic: i % 2 ? 'sales' : 'support', since: Date.now() };
-    let said = false;
+    let saying = false;
     const page = new Page(web, query, async (view) => {
         if (view.place === 'room') {
             talksTo.set(id, view.agent);
-            if (!said && view.talk) {
-                said = true; // again, if its server dies with it
-                if ((await page.post('say', { id, who: id, text: 'help' })) !== 204) said = false;
+            if (!saying && view.talk && !view.talk.messages.some(({ who }) => who === id)) {
+                saying = true; // and again, if a server or the store loses it
+                await page.post('say', { id, who: id, text: 'help' });
+                saying = false;
             }
         }
         if (view.place !== 'ended') return;

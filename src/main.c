@@ -64,7 +64,7 @@ const struct cli_program usher__cli_programs[] = {
       "(archive=) must be drained first; visits in a history stay.  A rule, and with an authority\n"
       "a dispenser, continues after what it has issued if it is created again.\n" },
     { "status", usher__cli_status, "",
-      "show the servers of the store: role, replicas and their lag, what a crash would lose" },
+      "show the servers of the store, what a crash would lose, and what is closed or stopped" },
     { "tables", usher__cli_tables, "NOUN [--dot|--markdown|--lua]",
       "print the transition table of a noun" },
     { "lua", usher__cli_lua, "NOUN",

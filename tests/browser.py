@@ -233,7 +233,7 @@ def customers_and_agents_chat():
             url = re.search(r"http://\S+/", chat.stdout.readline())[0]
             customer, desk = browser.page(url, 390, 844), browser.page(url + "desk")
             customer.js("document.querySelector('[name=name]').value = %s; document.querySelector('#arrive button').click()" % json.dumps(HOSTILE))
-            customer.wait("document.querySelector('#headline').textContent === 'Nobody is here at the moment'")
+            customer.wait("document.querySelector('#headline').textContent === 'No agent is here at the moment'")
             desk.js("document.querySelector('[name=agent]').value = 'ann'; document.querySelector('#login button').click()")
             desk.wait("document.querySelector('.accept') !== null")
             assert desk.text("section .name") == HOSTILE

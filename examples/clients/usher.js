@@ -8,6 +8,8 @@
  *     const one = await usher.once('serial', 'take', 'invoices');
  *     const sub = await usher.subscribe('queue/support', (message) => console.log(message));
  *
+ * An option that is null or undefined is not given.
+ *
  * An answer is the object that `usher --json` prints.  It has a status (`ok`, `missing`, `refused`,
  * ...), so only a failure rejects: an UsherError, whose `kind` is INVALID, UNAVAILABLE (the command
  * was not executed), UNKNOWN (it may have been), LOST, NOMEM, or another first word of an error.
@@ -33,6 +35,17 @@ const { EventEmitter } = require('events');
 const net = require('net');
 const { randomUUID } = require('crypto');
 
+const OTHERS = new Set([
+    'subscribe',
+    'unsubscribe',
+    'psubscribe',
+    'hello',
+    'auth',
+    'client',
+    'reset',
+    'quit',
+    'multi',
+]);
 const PAUSE_MS = 50; // before the next connection, or the next try
 
 class UsherError extends Error {
@@ -98,11 +111,19 @@ class Usher {
     }
 
     put(words, repeats) {
+        if (words.length === 0 || OTHERS.has(String(words[0]).toLowerCase()))
+            return Promise.reject(
+                new UsherError('INVALID', `${words[0] || 'nothing'} is no command to execute`),
+            );
+        if (words.some((word) => word === undefined || word === null || Array.isArray(word)))
+            return Promise.reject(
+                new UsherError('INVALID', 'a word of the command is undefined, null or an array'),
+            );
         const flat = words.flatMap((word) =>
             typeof word !== 'object'
                 ? [word]
                 : Object.entries(word)
-                      .filter(([, value]) => value !== undefined)
+                      .filter(([, value]) => value !== undefined && value !== null)
                       .map(([key, value]) => `${key}=${value}`),
         );
         return new Promise((resolve, reject) => {

@@ -9,6 +9,8 @@
 
 AsyncUsher has the same methods for asyncio: `await usher.call(...)`, `async for message in ...`.
 
+An option that is None is not given.
+
 An answer is the dict that `usher --json` prints.  It has a status (`ok`, `missing`, `refused`, ...),
 so only a failure raises: an UsherError, whose `kind` is INVALID, UNAVAILABLE (the command was not
 executed), UNKNOWN (it may have been), LOST, NOMEM, or another first word of an error.
@@ -35,6 +37,7 @@ import threading
 import time
 import uuid
 
+OTHERS = {"subscribe", "unsubscribe", "psubscribe", "hello", "auth", "client", "reset", "quit", "multi"}
 PAUSE = 0.05  # seconds before the next connection, or the next try
 
 
@@ -77,8 +80,13 @@ def _packed(words):
 
 def _words(words, options):
     """The words, with the options before those that are fields."""
+    if not words or str(words[0]).lower() in OTHERS:
+        raise UsherError("INVALID", "%s is no command to execute" % (words[0] if words else "nothing"))
+    if None in words:
+        raise UsherError("INVALID", "a word of the command is None")
     fields = words.index("--", 3) if "--" in words[3:] else len(words)
-    return [*words[:fields], *("%s=%s" % option for option in options.items()), *words[fields:]]
+    given = ("%s=%s" % option for option in options.items() if option[1] is not None)
+    return [*words[:fields], *given, *words[fields:]]
 
 
 class _Subscription:

@@ -95,7 +95,7 @@ async function follow(page, id) {
     if (page.rooms[id] !== undefined) return page.rooms[id];
     const room = await usher.room(`chat-${id}`);
     if (page.rooms[id] === room)
-        room.close(); // it was asked for twice meanwhile
+        room.close(); // two callers asked for it
     else page.rooms[id] = room;
     if (room.listenerCount('change') === 0)
         room.on('change', refresh).on('read', refresh).on('close', refresh);
@@ -271,12 +271,29 @@ async function message(id, who, text) {
         fields = (await usher.again('room', 'get', room)).fields || {},
         value = JSON.stringify({ who, text, at: Date.now() });
     let n = Object.keys(fields).filter((field) => /^m\d+$/.test(field)).length + 1;
-    while ((await usher.once('room', 'set', room, `m${n}`, value, { if: '' })).status === 'stale') n++; // another one was faster
+    let set;
+    while ((set = await usher.once('room', 'set', room, `m${n}`, value, { if: '' })).status === 'stale') n++; // another one was faster
+    await done(set);
     await usher.again('room', 'member', room, who, 'typing', '0');
+}
+
+// The answer, if the command was done.
+async function done(command) {
+    const answer = await command;
+    if (answer.status !== 'ok' && answer.status !== 'same')
+        throw new Error(`${answer.status}: ${answer.why || ''}`);
+    return answer;
+}
+
+// Check that the customer is offered to the agent, or talks to it.
+async function isOf(id, agent) {
+    const now = await usher.again('queue', 'where', 'chat', id);
+    if (now.agent !== agent) throw new Error(`${id} is not with ${agent}`);
 }
 
 const actions = {
     async arrive({ id, name, topic, since }) {
+        if (!/^[\w-]{1,64}$/.test(id) || !(Number(since) >= 0)) throw new Error('id or since is wrong');
         const page =
             customers.get(id) ||
             new Customer(id, {
@@ -284,7 +301,12 @@ const actions = {
                 topic: TOPICS.includes(topic) ? topic : TOPICS[0],
                 since: Number(since),
             });
-        await page.arrive();
+        try {
+            await page.arrive();
+        } catch (error) {
+            customers.delete(id); // its page asks again
+            throw error;
+        }
     },
     async leave({ id }) {
         await usher.once('queue', 'leave', 'chat', id);
@@ -292,7 +314,8 @@ const actions = {
         if (page !== undefined) page.ended = 'left';
     },
     async say({ id, who, text }) {
-        await message(id, who, String(text).slice(0, MESSAGE_MAX));
+        if (typeof text !== 'string' || text === '') throw new Error('there is no text');
+        await message(id, who, text.slice(0, MESSAGE_MAX));
     },
     async typing({ id, who, on }) {
         await usher.again('room', 'member', `chat-${id}`, who, 'typing', on ? 1 : 0);
@@ -300,7 +323,13 @@ const actions = {
     async login({ agent, lanes }) {
         const page =
             agents.get(agent) ||
-            new Agent(agent, lanes.filter((lane) => TOPICS.includes(lane)).join(',') || '*');
+            new Agent(
+                agent,
+                []
+                    .concat(lanes || [])
+                    .filter((lane) => TOPICS.includes(lane))
+                    .join(',') || '*',
+            );
         await page.stay();
     },
     async logout({ agent }) {
@@ -308,26 +337,27 @@ const actions = {
         if (page !== undefined) page.close();
     },
     async pause({ agent, reason }) {
-        await usher.once('queue', 'pause', 'chat', agent, { reason });
+        await done(usher.once('queue', 'pause', 'chat', agent, { reason }));
     },
     async ready({ agent }) {
-        await usher.once('queue', 'ready', 'chat', agent);
+        await done(usher.once('queue', 'ready', 'chat', agent));
     },
     async accept({ agent, id }) {
         const room = `chat-${id}`;
+        await isOf(id, agent);
         let { case: serial, token } = (await usher.again('room', 'get', room)).fields || {};
         if (serial === undefined) {
             // no two commands on different scopes are one: each step can be repeated
-            const held = await usher.once('serial', 'reserve', 'case', { owner: id });
+            const held = await done(usher.once('serial', 'reserve', 'case', { owner: id }));
             ({ serial, token } = held);
-            await usher.once('room', 'set', room, 'case', serial, '--', { token });
+            await done(usher.once('room', 'set', room, 'case', serial, '--', { token }));
         }
-        await usher.once('serial', 'confirm', 'case', serial, { token });
-        await usher.once('room', 'join', room, agent);
-        await usher.once('queue', 'accept', 'chat', agent, id);
+        await done(usher.once('serial', 'confirm', 'case', serial, { token }));
+        await done(usher.once('room', 'join', room, agent));
+        await done(usher.once('queue', 'accept', 'chat', agent, id));
     },
     async reject({ agent, id }) {
-        await usher.once('queue', 'reject', 'chat', agent, id);
+        await done(usher.once('queue', 'reject', 'chat', agent, id));
     },
     async call({ id }) {
         const call = await usher.once('number', 'call', 'callerid', { owner: id });
@@ -341,8 +371,9 @@ const actions = {
         await usher.once('room', 'unset', `chat-${id}`, 'call');
     },
     async finish({ agent, id, room }) {
+        await isOf(id, agent);
         await actions.hangup({ id });
-        await usher.once('queue', 'finish', 'chat', room, { user: id });
+        await done(usher.once('queue', 'finish', 'chat', room, { user: id }));
         await usher.once('room', 'leave', `chat-${id}`, agent);
     },
     /*
@@ -352,7 +383,9 @@ const actions = {
     async transfer({ agent, id, lane }) {
         const room = `chat-${id}`,
             { since } = (await usher.again('room', 'get', room)).fields || {};
-        await usher.once('room', 'set', room, 'moving', lane);
+        await isOf(id, agent);
+        if (!TOPICS.includes(lane)) throw new Error('there is no such line');
+        await done(usher.once('room', 'set', room, 'moving', lane));
         await usher.once('queue', 'leave', 'chat', id);
         await apply(id, lane, since);
         await usher.once('room', 'leave', room, agent);
@@ -400,7 +433,7 @@ async function serve(request, response) {
     }
     if (
         request.method === 'POST' &&
-        actions[pathname.slice(1)] !== undefined &&
+        Object.hasOwn(actions, pathname.slice(1)) &&
         request.headers['content-type'] === 'application/json'
     ) {
         await actions[pathname.slice(1)](await body(request));

@@ -19,7 +19,7 @@
     X(WAIT, 3, INT, "wait", "number of replicas to wait for, after the command") \
     X(IF_VERSION, 4, INT, "if-version", "only if the scope has this version, else stale") \
     X(MAX, 5, INT, "max", "maximum rows or changes") \
-    X(AFTER, 6, TEXT, "after", "where the previous page ended") \
+    X(AFTER, 6, TEXT, "after", "the end of a page, where the next one continues") \
     X(MORE, 7, BOOL, "more", "not complete: repeat") \
     X(COUNT, 8, INT, "count", "number of changes") \
     X(OWNER, 9, TEXT, "owner", "the holder") \
@@ -221,7 +221,7 @@
     X(VERSIONS, 205, INT, "versions", "1: JSON also has all versions and own fields, the input of the digest") \
     X(SCOPE_MODE, 206, CODE, "mode", "whether calls or users are accepted and served") \
     X(ACTOR, 207, TEXT, "actor", "the person or program that gave the command") \
-    X(REASON, 208, TEXT, "reason", "the reason of the mode, for people") \
+    X(REASON, 208, TEXT, "reason", "text for people: the reason of the mode or of the pause") \
     X(ARRIVED_TODAY, 209, INT, "arrived_today", "users that applied since local midnight") \
     X(WITHIN_TODAY, 210, INT, "within_today", "users seated within service since local midnight") \
     X(ABANDONED_WITHIN_TODAY, 211, INT, "abandoned_within_today", "users that left without an agent within service") \

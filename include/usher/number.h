@@ -162,7 +162,8 @@ struct usher_number_answer {
     int64_t next_free_ms; /* call: no number becomes free by an expiry before this time */
     int64_t count; /* renew, free, sweep: number of changes */
     char number[USHER_NAME_MAX + 1]; /* call: a number of the pool */
-    char after[USHER_NAME_MAX + 1]; /* renew, list: where the previous page ended */
+    /* renew, list: the end of a page, where the next one continues */
+    char after[USHER_NAME_MAX + 1];
     int64_t since_version; /* changes: a version */
     char owner[USHER_NAME_MAX + 1]; /* the holder */
 };
@@ -200,7 +201,7 @@ struct usher_number_row {
     struct usher_text data; /* data to make the change in a copy */
     int64_t time_ms; /* time of the change */
     const char *actor; /* the person or program that gave the command */
-    const char *reason; /* the reason of the mode, for people */
+    const char *reason; /* text for people: the reason of the mode or of the pause */
 };
 #ifdef __cplusplus
 #define USHER_NUMBER_ROW_INIT \

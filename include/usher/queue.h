@@ -283,13 +283,14 @@ struct usher_queue_answer {
     char room[USHER_QUEUE_ROOM_MAX]; /* the room of the user: EPOCH.LOGIN.NO */
     char user[USHER_NAME_MAX + 1]; /* leave, finish, accept, reject: a user that wants an agent */
     char agent[USHER_NAME_MAX + 1]; /* an agent */
-    /* list, agents, history, lanes: where the previous page ended */
+    /* list, agents, history, lanes: the end of a page, where the next one continues */
     char after[USHER_NAME_MAX + 1];
     int64_t since_version; /* changes: a version */
     /* alive, apply, where, move: token of the visit; every later visit of the queue has
      * another one */
     uint64_t visit_token;
-    char reason[USHER_NAME_MAX + 1]; /* stats: the reason of the mode, for people */
+    /* stats: text for people: the reason of the mode or of the pause */
+    char reason[USHER_NAME_MAX + 1];
     /* name of the user's stay with an agent, which no other one has: EPOCH.TOKEN */
     char visit[USHER_QUEUE_ROOM_MAX];
 };
@@ -342,7 +343,7 @@ struct usher_queue_row {
     int64_t time_ms; /* time of the change */
     uint64_t visit_token; /* token of the visit; every later visit of the queue has another one */
     const char *actor; /* the person or program that gave the command */
-    const char *reason; /* the reason of the mode, for people */
+    const char *reason; /* text for people: the reason of the mode or of the pause */
     int64_t waiting; /* waiting users */
     int64_t longest_wait_ms; /* waiting time of the user that has waited longest */
     int64_t offered; /* users offered to an agent */

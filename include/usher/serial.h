@@ -278,7 +278,7 @@ struct usher_serial_answer {
     char suffix[USHER_SERIAL_AFFIX_MAX + 1]; /* parse, show: text after the number */
     char check_digit[2]; /* parse: the check digit */
     int64_t since_version; /* changes: a version */
-    char after[USHER_NAME_MAX + 1]; /* holds: where the previous page ended */
+    char after[USHER_NAME_MAX + 1]; /* holds: the end of a page, where the next one continues */
 };
 #ifdef __cplusplus
 #define USHER_SERIAL_ANSWER_INIT \

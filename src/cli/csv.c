@@ -228,7 +228,8 @@ static void add_columns(struct lists *l, const struct usher__key *k)
     }
 }
 
-/* Find the lists in the answer to @command.  Return false if there are none. */
+/* Find the lists in the answer to @command.  Return false if there are none.  Figures are none,
+ * though some are rows. */
 static bool lists_of(const struct usher_operation *command, struct lists *l)
 {
     unsigned verb = (unsigned)command->verb;
@@ -248,7 +249,7 @@ static bool lists_of(const struct usher_operation *command, struct lists *l)
         kinds = true;
         add_columns(l, k);
     }
-    return l->n > 0;
+    return l->n > 0 && (usher__verb(verb)->flags & USHER__FIGURES) == 0;
 }
 
 static void print_columns(FILE *out, const struct lists *l)

@@ -411,8 +411,8 @@ const struct help_topic usher__help_topics[] = {
 "until    the time at which that state expires\n"
 "\n"
 "data of a number: its group, node and peer of the call, what ended a call that has expired;\n"
-"of a user in a queue: lane, priority and since, outcome, room, agent_state and agent_until;\n"
-"of a login: lanes, capacity, level.\n"
+"of a user in a queue: lane, priority and since, outcome, room, visit, agent_state, agent_until;\n"
+"of a login: lanes, capacity, level; of a pause: reason; of an operator's command: actor.\n"
 "\n"
 "A repeat, a refusal and a read make no notice.  See `usher help watch`.\n" },
 

@@ -11,9 +11,11 @@
 
 #include <usher/command.h>
 
+#include "cli/progress.h"
 #include "core/verbs.h"
 
 #define EACH_MS 2000 /* timeout of a page, and of a batch */
+#define ALL_MS 5000  /* after that no further page is read */
 #define BATCH 200
 
 struct reading {
@@ -21,7 +23,8 @@ struct reading {
     usher__mode_fn *fn;
     void *payload;
     bool complete;
-    size_t left; /* scopes that may be read */
+    size_t left;      /* scopes that may be read */
+    int64_t until_us; /* of usher__clock_us() */
 };
 
 /* Return the verb of @noun with settings, or 0 if it has no modes. */
@@ -89,8 +92,13 @@ static void read_page(struct reading *r, uint32_t verb, const struct usher_reply
 
     r->complete = r->complete && n == page->n_rows;
     r->left -= n;
-    for (size_t from = 0; from < n; from += BATCH)
+    for (size_t from = 0; from < n; from += BATCH) {
+        if (usher__clock_us() >= r->until_us) {
+            r->complete = false;
+            return;
+        }
         batch(r, verb, page, from, n - from < BATCH ? n - from : BATCH);
+    }
 }
 
 static void read_noun(struct reading *r, unsigned noun, uint32_t verb)
@@ -116,7 +124,7 @@ static void read_noun(struct reading *r, unsigned noun, uint32_t verb)
             read_page(r, verb, page);
             after = usher_reply_text(page, USHER_ANSWER, USHER_FIELD_AFTER, &size);
         }
-        more = after != NULL && r->left > 0;
+        more = after != NULL && r->left > 0 && usher__clock_us() < r->until_us;
         r->complete = r->complete && (after == NULL || more);
         if (more) { /* the text is that of the page */
             values[2] = (struct usher_value){ USHER_FIELD_AFTER, (int32_t)size, 0, after };
@@ -130,12 +138,15 @@ bool usher__modes(struct usher_engine *e, usher__mode_fn *fn, void *payload)
 {
     struct reading r = { .e = e, .fn = fn, .payload = payload, .complete = true };
 
+    r.until_us = usher__clock_us() + ALL_MS * INT64_C(1000);
     for (unsigned noun = 1; noun < USHER__NOUNS; noun++) {
         const struct usher__noun *of = usher__noun(noun);
         uint32_t verb = of != NULL ? verb_of(of) : 0;
 
-        if (verb != 0)
+        if (verb != 0 && usher__clock_us() < r.until_us)
             read_noun(&r, noun, verb);
+        else
+            r.complete = r.complete && verb == 0;
     }
     return r.complete;
 }

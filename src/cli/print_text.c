@@ -138,7 +138,7 @@ static const struct {
       "{USERS_AWAY} away; agents: {AGENTS_IDLE} idle, {AGENTS_OFFERED} offered, {AGENTS_BUSY} busy, "
       "{AGENTS_WRAPUP} wrapup, {AGENTS_PAUSED} paused[<[ ({AGENTS_PAUSED} {REASON})]>]; today {SEATED_TODAY} seated, "
       "{ABANDONED_TODAY} abandoned, {TIMEOUT_TODAY} timed out"
-      "[SERVICE_LEVEL?, service level {!SERVICE_LEVEL%} %][SCOPE_MODE=open?|; {SCOPE_MODE}][: {REASON}]" },
+      "[SERVICE_LEVEL?, service level {!SERVICE_LEVEL%} %][SCOPE_MODE=open?|; {SCOPE_MODE}[: {REASON}]]" },
     { "queue", "login logout pause ready free", ALWAYS, AGENT "{rooms}" LOGIN },
     { "queue", "room", ALWAYS, AGENT LOGIN ROOMS },
     { "queue", "alive", ALWAYS, "[@AGENT?" AGENT LOGIN "|: {@USER}" PLACE "]" ROOMS },

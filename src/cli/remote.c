@@ -591,6 +591,10 @@ bool usher__remote_listen(struct remote *r, const char *scope)
     usher__bytes_put(&out, "?\r\n");
     sent = send(r->listening, out.data, out.end, MSG_NOSIGNAL) == (ssize_t)out.end;
     (void)usher__cli_resize(out.data, 0);
+    if (!sent) { /* a part of a command */
+        (void)close(r->listening);
+        r->listening = -1;
+    }
     return sent;
 }
 
@@ -598,12 +602,13 @@ bool usher__remote_wait(struct remote *r, int64_t ms)
 {
     struct pollfd fd = { .fd = r->listening, .events = POLLIN };
     char bytes[4096];
+    ssize_t n;
 
     if (poll(&fd, 1, (int)ms) <= 0)
         return true;
-    while (recv(r->listening, bytes, sizeof bytes, 0) > 0)
+    while ((n = recv(r->listening, bytes, sizeof bytes, 0)) > 0)
         ;
-    if ((fd.revents & (POLLHUP | POLLERR)) == 0)
+    if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return true;
     (void)close(r->listening);
     r->listening = -1;

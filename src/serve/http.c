@@ -276,9 +276,12 @@ static enum MHD_Result state(struct MHD_Connection *connection, struct connectio
 static enum MHD_Result view(struct server *s, struct MHD_Connection *connection,
                             struct connection *c, bool once, bool head)
 {
-    static const char full[] = "there are as many streams of events as may be (limit --viewers)\n";
+    static const char full[] = "there are as many streams of events as may be (limit --viewers)\n",
+                      ends[] = "the server ends\n";
     struct request r;
 
+    if (c->viewer != NULL && !usher__viewer_has(c->viewer))
+        return answer(connection, MHD_HTTP_SERVICE_UNAVAILABLE, TEXT, ends, sizeof ends - 1);
     if (c->viewer != NULL)
         return state(connection, c);
     r.fault[0] = '\0';
@@ -427,7 +430,7 @@ const char *usher__serve_http_open(struct server *s, const char *where)
     s->http = h;
     (void)snprintf(h->named, sizeof h->named, "%s", where);
     usher__serve_address(fd, h->address, sizeof h->address);
-    usher__serve_say("metrics on http://%s/metrics", h->address);
+    usher__serve_say("http://%s/ is the wallboard; /metrics, /state.json and /events", h->address);
     return NULL;
 }
 

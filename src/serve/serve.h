@@ -141,6 +141,7 @@ struct server {
     uint64_t last_id;
     size_t first;            /* the client whose turn is first */
     int64_t accept_again_ms; /* no descriptors were left; until then no client is accepted */
+    int64_t silent_until_ms; /* the store did not answer; until then new channels do not read it */
     /* of a round */
     struct job jobs[SERVE_BATCH];
     struct usher_operation ops[SERVE_BATCH];

@@ -590,11 +590,12 @@ static bool lacks(struct state *st)
 
 static void judge(struct state *st, const struct scrape *p)
 {
-    bool nothing = usher__scrape_partial(p) && usher__scrape_n(p) == 0;
+    bool partial = usher__scrape_partial(p), lists = st->nouns != 0 && !partial;
+    bool failed = st->failed > 0 || usher__scrape_unposted(p) > 0;
 
-    if (nothing || (st->read == 0 && (st->failed > 0 || usher__scrape_unposted(p) > 0)))
+    if ((partial && usher__scrape_n(p) == 0) || (st->read == 0 && failed && !lists))
         st->store = "unavailable";
-    else if (usher__scrape_partial(p) || st->failed > 0 || usher__scrape_unposted(p) > 0)
+    else if (partial || failed)
         st->store = "partial";
     else
         st->store = st->lag_ms > STATE_EVERY_MS ? "slow" : "ok";
@@ -684,7 +685,7 @@ static void counted(struct server *s, struct work *w)
 
     (void)s;
     st->counting = false;
-    st->counted = true;
+    st->counted = w->ran && st->nodes > 0;
 }
 
 void usher__state_round(struct state *st)

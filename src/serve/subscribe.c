@@ -35,7 +35,8 @@
 #include "core/verbs.h"
 #include "parse/parse.h"
 
-#define NAMES 64 /* that are subscribed to together */
+#define NAMES 64       /* that are subscribed to together */
+#define SILENT_MS 5000 /* after a failure */
 
 /* The last notice that was sent.  0: not known. */
 struct place {
@@ -139,17 +140,28 @@ static bool watch(struct server *s, struct channel *ch)
 }
 
 /* Read the version of each scope.  The oldest notice comes with it: a later `since` could be one
- * that is lost. */
+ * that is lost.  After a failure the store is not asked again for SILENT_MS, because other clients
+ * wait: channels begin with a gap then. */
 static void look(struct server *s, const struct asked *a, struct usher_result *results, size_t n)
 {
     struct usher_operation ops[NAMES];
 
+    if (usher__serve_now_ms() < s->silent_until_ms) {
+        for (size_t i = 0; i < n; i++) {
+            results[i].noun = a[i].noun;
+            results[i].status = USHER_UNAVAILABLE;
+        }
+        return;
+    }
     for (size_t i = 0; i < n; i++) {
         struct usher_text scope = { a[i].scope, strlen(a[i].scope) };
 
         usher__changes_ask(&ops[i], a[i].noun, &scope, 0, 1);
     }
     usher__run_batch(s->cli->engine, ops, results, n);
+    for (size_t i = 0; i < n; i++)
+        if (results[i].status == USHER_UNAVAILABLE || results[i].status == USHER_UNKNOWN)
+            s->silent_until_ms = usher__serve_now_ms() + SILENT_MS;
 }
 
 static bool is_there(const struct usher_result *r)
@@ -529,7 +541,7 @@ void usher__serve_tell(struct server *s)
             be_current(s);
             return;
         }
-        ends = ends || (n++ == SERVE_EVENTS && mark_end(s));
+        ends = ends || (n++ >= SERVE_EVENTS && mark_end(s));
         if (event->tag != NULL && !is_reply &&
             (event->kind == USHER_EVENT_NOTICE || event->kind == USHER_EVENT_GAP))
             tell(s, event, share);

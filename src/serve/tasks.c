@@ -41,7 +41,8 @@ struct task {
     /* rows of the answer, while it is written */
     struct out rows;
     size_t n_rows;
-    char *bytes; /* of the words */
+    bool answers; /* a node does */
+    char *bytes;  /* of the words */
     char **word;
     size_t *size;
 };
@@ -114,6 +115,7 @@ static void show_node(void *payload, const struct usher_node *node)
     size_t n = usher__node_values(node, values);
 
     t->n_rows++;
+    t->answers = t->answers || node->answers;
     usher__out_map(&t->rows, t->resp3, n);
     for (size_t i = 0; i < n; i++) {
         const struct node_value *v = &values[i];
@@ -167,7 +169,7 @@ static void run_status(struct task *t)
     key_rows(t, "nodes");
     usher__out_done(&t->rows);
     t->n_rows = 0;
-    partial = !usher__modes(t->server->cli->engine, show_mode, t);
+    partial = !t->answers || !usher__modes(t->server->cli->engine, show_mode, t);
     key_rows(t, "modes");
     key_bool(&t->answer, t->resp3, "modes_partial", partial);
 }

@@ -543,7 +543,7 @@ static void close_slow(struct state *st, int64_t now_ms)
     const struct limits *l = &st->server->limits;
 
     for (struct viewer *v = st->viewers; v != NULL; v = v->next) {
-        if (v->n == 0 || v->closed ||
+        if (v->n == 0 || v->closed || v->once ||
             ((v->waiting <= l->out || v->n == 1) && now_ms - v->moved_ms <= l->slow_ms))
             continue;
         usher__serve_say("viewer closed: it does not read, and %zu bytes wait for it", v->waiting);

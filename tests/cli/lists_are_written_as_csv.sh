@@ -135,7 +135,7 @@ number,state,group,owner,token,until,calls_today,used,resting,capped,age,node
 EOF
     # a verb without rows does nothing
     version=$("$USHER" --json -s "$store" number stats sales now=5000)
-    for line in 'number add sales 7' 'number call sales' 'number stats sales' 'id next orders' \
+    for line in 'number add sales 7' 'number call sales' 'number stats sales' 'queue stats desk' 'id next orders' \
         'room get hall topic' 'number digest sales' 'number import sales file'; do
         # shellcheck disable=SC2086
         lines 2 "$USHER" --csv -s "$store" $line

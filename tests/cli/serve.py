@@ -175,7 +175,7 @@ class Server:
         return Client(("127.0.0.1", int(port)), resp3)
 
     def http_port(self):
-        return int(re.search(r"metrics on http://127\.0\.0\.1:(\d+)/", self.said()).group(1))
+        return int(re.search(r"http://127\.0\.0\.1:(\d+)/ is the wallboard", self.said()).group(1))
 
     def info(self, key):
         c = self.client()
@@ -222,6 +222,11 @@ class Server:
         subprocess.run(["rm", "-rf", self.dir], check=False)
 
 
+def _listens(path):
+    with socket.socket(socket.AF_UNIX) as s:
+        return s.connect_ex(path) == 0
+
+
 @contextlib.contextmanager
 def own_redis():
     """The store of a Redis server of our own; None: there is no Redis here."""
@@ -236,7 +241,7 @@ def own_redis():
             stdout=subprocess.DEVNULL,
         )
         try:
-            while not os.path.exists(where + "/s"):
+            while not _listens(where + "/s"):
                 assert redis.poll() is None
                 time.sleep(0.01)
             yield "redis+unix://" + where + "/s"

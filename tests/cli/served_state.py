@@ -556,6 +556,27 @@ def _run_together(module):
     sys.exit("failed: %s" % ", ".join(failed) if failed else 0)
 
 
+def a_server_ends_while_a_state_is_read():
+    program = _redis()
+    if program is None:
+        return
+    with Server("memory:") as place:
+        redis = _start_redis(program, place.dir)
+        try:
+            with Server("redis+unix://%s/redis.sock?timeout=2000" % place.dir, "--http=127.0.0.1:0") as server:
+                server.client().ask("room", "open", "r")
+                redis.send_signal(signal.SIGSTOP)
+                s = socket.create_connection(("127.0.0.1", server.http_port()))
+                s.sendall(b"GET /state.json HTTP/1.1\r\nHost: localhost\r\n\r\n")
+                time.sleep(0.2)
+                assert server.stop() == 0
+                redis.send_signal(signal.SIGCONT)
+                s.close()
+        finally:
+            redis.kill()
+            redis.wait()
+
+
 def the_wallboard_runs_its_own_script_only():
     page = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "src", "serve", "wallboard.html")
     with open(page, encoding="utf-8") as file:

@@ -2,9 +2,11 @@
 """usher serve: subscriptions, as clients of Redis use them, over sockets."""
 import json
 import os
+import re
 import select
 import shutil
 import signal
+import socket
 import time
 
 from serve import Push, Server, message, own_redis, packed, run, status, value
@@ -45,6 +47,26 @@ def notices_are_messages():
         three.close()
         while server.info("subscriptions") != 0:
             select.select([], [], [], 0.01)
+
+
+def a_store_that_is_silent_stops_no_other_client():
+    with own_redis() as url:
+        if url is None:
+            return
+        with socket.socket(socket.AF_UNIX) as s:
+            s.connect(url.split("://")[1])
+            s.sendall(b"INFO server\r\n")
+            redis = int(re.search(rb"process_id:(\d+)", s.recv(1 << 16))[1])
+        with Server(url + "?timeout=1000") as server:
+            one, two = server.client(), server.client()
+            assert two.ask("PING") == "PONG"
+            os.kill(redis, signal.SIGSTOP)
+            began = time.monotonic()
+            one.send("SUBSCRIBE", *("room/r%d" % i for i in range(900)))
+            assert two.ask("PING") == "PONG" and time.monotonic() - began < 12, time.monotonic() - began
+            os.kill(redis, signal.SIGCONT)
+            for i in range(900):
+                assert one.read()[:2] == ["subscribe", "room/r%d" % i]
 
 
 def each_name_is_confirmed_as_it_was_asked():

@@ -492,6 +492,21 @@ TEST(reason_of_a_pause_outlives_silence)
         { "login ann", "ok idle" }, { "stats", "ok" });
 }
 
+/* The rest of a wrap-up is kept without the reason of a pause that `logout` ends. */
+TEST(a_wrapup_that_is_kept_has_no_reason)
+{
+    struct fixture *f = *state;
+    struct usher_check_result found = { .faults = 99 };
+
+    STORY(f,
+        { "set ttl=0 wrapup=60000", "ok" }, { "login ann capacity=2", "ok idle" },
+        { "apply a", "ok room ann" }, { "apply b", "ok room ann" }, { "leave a", "ok a ann" },
+        { "pause ann reason=tea", "ok pausing" }, { "logout ann", "ok gone" });
+    assert_int_equal(usher_check(f->e, NULL, NULL, NULL, &found), USHER_OK);
+    assert_int_equal(found.faults, 0);
+    STORY(f, { "login ann", "ok wrapup" }, { "agents", "ok ann:wrapup" });
+}
+
 TEST(paused_agents_are_counted_by_reason)
 {
     struct fixture *f = *state;

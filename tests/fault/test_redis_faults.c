@@ -3095,7 +3095,7 @@ TEST(a_format_that_is_not_known_is_invalid_and_left_alone)
     argv[3] = other;
     sizes[3] = (size_t)head->len;
     for (int k = 0; k < 3; k++) {
-        const char formats[] = { (char)(format + 1), 0, 10 };
+        const char formats[] = { (char)(format + 1), 0, (char)(format - 1) };
 
         other[0] = formats[k];
         freeReplyObject(must(redis_do_argv(server, 4, argv, sizes)));

@@ -47,7 +47,7 @@ function S.make_expiry()
         local paused = event == K.AGENT_E_LOST and (from == K.AGENT_PAUSED or from == K.AGENT_PAUSING)
         if paused or a.A_WRAP > at then
             local absent = S.fresh(K.KIND_ABSENT, a.id)
-            absent.ends, absent.token, absent.data = K.FOREVER - 1, a.login, a.reason
+            absent.ends, absent.token, absent.data = K.FOREVER - 1, a.login, paused and a.reason or ''
             if not paused then absent.ends, absent.ABSENT_UNTIL = a.A_WRAP, a.A_WRAP end
             if not S.remember then S.make_memory() end
             S.remember(absent, K.COUNT_ABSENT, K.ABSENT_MAX, S.change.v)

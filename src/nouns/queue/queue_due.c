@@ -82,8 +82,9 @@ enum usher_status usher__queue_agent_leave(struct run *run, const struct usher_r
         /* less than for ever, so that an absence that is over is erased for it */
         absent.until_ms = USHER__FOREVER - 1;
         absent.token = qc.agent.token;
-        absent.data = qc.agent.reason;
-        if (!paused)
+        if (paused)
+            absent.data = qc.agent.reason;
+        else
             absent.until_ms = absent.n[ABSENT_UNTIL] = qc.agent.r.n[A_WRAP];
         status = usher__change_remember(w, &qc.c, &absent, &qc.c.scope->counts[COUNT_ABSENT],
                                         ABSENT_MAX);

@@ -395,7 +395,7 @@ mutant 'script: an old token of a visit will do' backends/redis/lua/queue_token.
 mutant 'script: a replaced session goes on' backends/redis/lua/queue_agents.lua \
     's/S.a\[K.ARG_SESSION\], S.change.v, S.beat()/S.a[K.ARG_SESSION], a.login, S.beat()/' $redis 'a_session_that_was*'
 mutant 'script: a late logout ends any pause' backends/redis/lua/queue_due.lua \
-    's/absent.token, absent.data = K.FOREVER - 1, a.login, a.reason/absent.data = K.FOREVER - 1, a.reason/' $redis 'a_late_logout*'
+    's/absent.token, absent.data = K.FOREVER - 1, a.login, paused/absent.data = K.FOREVER - 1, paused/' $redis 'a_late_logout*'
 mutant 'script: a strict queue wants no tokens' backends/redis/lua/queue_token.lua \
     's/    return S.set\[K.SET_STRICT + 1\] ~= 0 and /    return false and /' $redis 'a_strict_queue*'
 mutant 'whom all have refused nobody has' src/nouns/queue/queue_match.c \
@@ -566,7 +566,7 @@ mutant 'a reason alone changes nothing' src/nouns/queue/queue.c 's/w->scope.ref 
 mutant 'script: the reason of a mode outlives it' backends/redis/lua/common.lua \
     "s/ or not given and anew and r.data ~= ''$/ or false/" $redis 'reason_of*'
 mutant 'the reason of a pause ends with the silence of its agent' src/nouns/queue/queue_due.c \
-    '/^        absent.data = qc.agent.reason;$/d' $memory 'reason_of_a_pause*'
+    's/^            absent.data = qc.agent.reason;$/            ;/' $memory 'reason_of_a_pause*'
 mutant 'another reason for a pause is the same' src/nouns/queue/queue_agents.c \
     's/^    other = !ready/    other = from != USHER_QUEUE_AGENT_PAUSED \&\& !ready/' $memory 'reason_of_a_pause*'
 mutant 'an agent that is ready keeps the reason of its pause' src/nouns/queue/queue_agents.c \
@@ -576,7 +576,7 @@ mutant 'the search for reasons has no end' src/nouns/queue/queue_reads.c \
 mutant 'the notice of a pause has no reason' src/nouns/queue/queue_change.c \
     's/subject.verb == USHER_QUEUE_PAUSE \&\& /subject.verb == USHER_QUEUE_SET \&\& /' $memory 'notices_of_pauses*'
 mutant 'script: the reason of a pause ends with the silence of its agent' backends/redis/lua/queue_due.lua \
-    's/absent.token, absent.data = K.FOREVER - 1, a.login, a.reason/absent.token = K.FOREVER - 1, a.login/' $redis 'reason_of_a_pause*'
+    "s/absent.token, absent.data = K.FOREVER - 1, a.login, paused and a.reason or ''/absent.token = K.FOREVER - 1, a.login/" $redis 'reason_of_a_pause*'
 mutant 'script: an agent that is ready keeps the reason of its pause' backends/redis/lua/queue_agents.lua \
     "s/^        if ready then a.reason = '' end\$//" $redis 'reason_of_a_pause*'
 mutant 'script: the search for reasons has no end' backends/redis/lua/queue_reads.lua \

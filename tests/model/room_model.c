@@ -1786,7 +1786,7 @@ static void do_snapshot(struct work *w)
     reply->more = x != NULL;
 }
 
-/* What reads see: members once all is overdue, which they do not write.  False: no room.  The
+/* Make the members as reads show them, once all is overdue, which they do not write.  False: no room.  The
  * statistics are those of such members, too. */
 static bool look(struct work *w)
 {

@@ -1786,8 +1786,8 @@ static void do_snapshot(struct work *w)
     reply->more = x != NULL;
 }
 
-/* Make the members as reads show them, once all is overdue, which they do not write.  False: no room.  The
- * statistics are those of such members, too. */
+/* Make the members as reads show them, once all is overdue, which they do not write.  False: no
+ * room.  The statistics are those of such members, too. */
 static bool look(struct work *w)
 {
     const room *r = w->r;

@@ -136,24 +136,25 @@ static void add_condition(struct text *t, const struct usher__noun *noun,
 {
     const struct usher_field_about *of = usher_about_field(k->when_of);
     bool code = of != NULL && of->type == USHER_TYPE_CODE;
+    const char *word = of != NULL ? of->word : "";
 
     switch (k->when) {
     case USHER__WHEN_IS:
-        add(t, "; if there is ", of->word);
+        add(t, "; if there is ", word);
         if (code && k->codes != UINT32_MAX) {
             add(t, ": ", "");
             add_codes(t, noun, k->when_of, k->codes);
         }
         break;
     case USHER__WHEN_NOT:
-        add(t, "; without ", of->word);
+        add(t, "; without ", word);
         break;
     case USHER__WHEN_ASKED:
-        add(t, "; after ", of->word);
+        add(t, "; after ", word);
         add(t, "=", "");
         break;
     case USHER__WHEN_NOT_ASKED:
-        add(t, "; after no ", of->word);
+        add(t, "; after no ", word);
         add(t, "=", "");
         break;
     default:

@@ -222,10 +222,11 @@ static size_t commands(void *owner, const struct target *t, struct usher_command
         if (histograms[i].noun == t->noun)
             to[n++] = (struct usher_command){ .verb = histograms[i].verb };
     for (size_t i = 0; i < N_OF(row_verbs); i++)
-        if (row_verbs[i].noun == t->noun && row_verbs[i].verb != to[0].verb)
-            to[n++] = (struct usher_command){ .verb = row_verbs[i].verb,
-                                              .values = &row_verbs[i].most,
-                                              .n = 1 };
+        if (row_verbs[i].noun == t->noun && row_verbs[i].verb != to[0].verb) {
+            to[n] = (struct usher_command){ .verb = row_verbs[i].verb, .n = 1 };
+            to[n].values = &row_verbs[i].most;
+            n++;
+        }
     return n;
 }
 

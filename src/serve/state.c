@@ -263,10 +263,11 @@ static size_t commands(void *owner, const struct target *t, struct usher_command
         return 0;
     to[n++] = (struct usher_command){ .verb = usher__scrape_verb(e->noun) };
     for (size_t i = 0; is_sent(e) && i < N_OF(parts); i++)
-        if (parts[i].noun == e->noun)
-            to[n++] = (struct usher_command){ .verb = parts[i].verb,
-                                              .values = &most[i],
-                                              .n = parts[i].max > 0 };
+        if (parts[i].noun == e->noun) {
+            to[n] = (struct usher_command){ .verb = parts[i].verb, .n = parts[i].max > 0 };
+            to[n].values = &most[i];
+            n++;
+        }
     return n;
 }
 

@@ -131,8 +131,8 @@ struct state {
 /* state.c.  Begin a round if it is time. */
 void usher__state_round(struct state *st);
 void usher__state_free(struct server *s);
-/* Append the scope @e: its parts and the hour that are in @parts, a bit each. */
-void usher__state_scope(struct out *to, const struct entry *e, unsigned parts);
+/* Append the scope @e: its parts and the hour that are in @which, a bit each. */
+void usher__state_scope(struct out *to, const struct entry *e, unsigned which);
 /* Append @text as a string of JSON, without quotes. */
 void usher__state_text(struct out *to, const char *text, size_t size);
 /* Append @number; beyond 2^53 as a string. */

@@ -18,9 +18,9 @@
 
 #include "core/text.h"
 
-#define TICK_MS (STATE_EVERY_MS * 3 / 2) /* while a round takes long */
-#define SLOW_MS (STATE_EVERY_MS * 3)     /* and this long: the store is slow */
-#define KEPT_MS 3600000                  /* of the state, without a viewer */
+#define TICK_MS (STATE_EVERY_MS * 3 / 2)      /* while a round takes long */
+#define SLOW_MS (INT64_C(3) * STATE_EVERY_MS) /* and this long: the store is slow */
+#define KEPT_MS 3600000                       /* of the state, without a viewer */
 
 /* ---- messages ----------------------------------------------------------------------------- */
 

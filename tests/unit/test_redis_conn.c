@@ -678,6 +678,17 @@ TEST(the_limits_of_a_reply_are_exact)
 #define NOISE_ROUNDS 200
 #define NOISE_SIZE 96
 
+/* The client waits for a short time only, and may have left. */
+static void play_noise(struct peer *p, int fd)
+{
+    const struct bytes *b = (const struct bytes *)p->script + p->round;
+
+    peer_greet(p, fd);
+    peer_expect(p, fd, GET);
+    (void)send(fd, b->text, b->size, MSG_NOSIGNAL);
+    peer_drain(p, fd);
+}
+
 /* Valid replies with a few bytes changed: whatever comes of it, it ends, and the reader
  * sees nothing that the scanner did not accept. */
 TEST(noise_is_survived)
@@ -693,7 +704,7 @@ TEST(noise_is_survived)
         for (uint64_t k = 1 + rnd(4); k > 0; k--)
             noise[i][rnd(b[i].size)] = alphabet[rnd(sizeof alphabet - 1)];
     }
-    world_open_on(&w, AF_INET, NOISE_ROUNDS, play_bytes, b, sizeof b);
+    world_open_on(&w, AF_INET, NOISE_ROUNDS, play_noise, b, sizeof b);
     for (size_t i = 0; i < NOISE_ROUNDS; i++) {
         redisReply *r = NULL;
         enum usher_status status;

@@ -170,7 +170,7 @@ static const char *name_of(const struct usher__key *k, char to[48])
     const char *word = k->key != NULL ? k->key : usher_about_field(k->field)->word;
     size_t n = 0;
 
-    for (; word[n] != '\0' && n < 47; n++)
+    for (; n < 47 && word[n] != '\0'; n++)
         to[n] = word[n] == '-' ? '_' : word[n];
     to[n] = '\0';
     return to;

@@ -8,7 +8,6 @@ import os
 import re
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -17,7 +16,7 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "cli"))
 sys.path.insert(0, os.path.join(HERE, "clients"))
-from serve import PATIENCE, USHER, Server, own_redis, run  # noqa: E402
+from serve import PATIENCE, USHER, Server, own_redis, redis_process, run  # noqa: E402
 
 
 class _Browser:
@@ -206,16 +205,9 @@ def the_wallboard_says_when_its_figures_are_old():
         assert page.errors == [], page.errors
 
 
-def _redis_process(url):
-    with socket.socket(socket.AF_UNIX) as s:
-        s.connect(url.split("://")[1])
-        s.sendall(b"INFO server\r\n")
-        return int(re.search(rb"process_id:(\d+)", s.recv(1 << 16))[1])
-
-
 def the_wallboard_says_when_the_store_is_away():
     with _Browser() as browser, own_redis() as url, Server(url, "--http=127.0.0.1:0") as server:
-        redis = _redis_process(url)
+        redis = redis_process(url)
         server.shell(_store(2))
         page = browser.page(_wall(server))
         page.wait("typeof all !== 'undefined' && all.size > 0")

@@ -94,32 +94,20 @@ static int outcome_of(sqlite3_stmt *st, int i)
     return USHER_QUEUE_OUTCOME_NONE;
 }
 
-/* "EPOCH.LOGIN.NO" */
-static void room_of(sqlite3_stmt *st, int i, struct usher_queue_result_row *row)
+/* Read "EPOCH.FIRST.SECOND", or "EPOCH.FIRST" with @ret_second NULL. */
+static void name_of(sqlite3_stmt *st, int i, uint64_t *ret_epoch, uint64_t *ret_first,
+                    int64_t *ret_second)
 {
     const char *text = (const char *)sqlite3_column_text(st, i);
     char *end;
 
     if (text == NULL)
         return;
-    row->epoch = strtoull(text, &end, 16);
+    *ret_epoch = strtoull(text, &end, 16);
     if (*end == '.')
-        row->login = strtoull(end + 1, &end, 10);
-    if (*end == '.')
-        row->no = strtoll(end + 1, NULL, 10);
-}
-
-/* "EPOCH.TOKEN" */
-static void visit_of(sqlite3_stmt *st, int i, struct usher_queue_result_row *row)
-{
-    const char *text = (const char *)sqlite3_column_text(st, i);
-    char *end;
-
-    if (text == NULL)
-        return;
-    row->epoch = strtoull(text, &end, 16);
-    if (*end == '.')
-        row->token = strtoull(end + 1, NULL, 10);
+        *ret_first = strtoull(end + 1, &end, 10);
+    if (*end == '.' && ret_second != NULL)
+        *ret_second = strtoll(end + 1, NULL, 10);
 }
 
 static bool row_of(sqlite3_stmt *st, struct usher_queue_result_row *row)
@@ -130,12 +118,12 @@ static bool row_of(sqlite3_stmt *st, struct usher_queue_result_row *row)
     row->since_ms = sqlite3_column_int64(st, 5);
     row->applied_ms = sqlite3_column_int64(st, 6);
     row->state = outcome_of(st, 7);
-    room_of(st, 9, row);
+    name_of(st, 9, &row->epoch, &row->login, &row->no);
     row->matched_ms = sqlite3_column_int64(st, 10);
     row->until_ms = sqlite3_column_int64(st, 11);
     row->wait_ms = sqlite3_column_int64(st, 12);
     row->talk_ms = sqlite3_column_int64(st, 13);
-    visit_of(st, 14, row);
+    name_of(st, 14, &row->epoch, &row->token, NULL);
     return read_name(st, 2, false, &row->user) && read_name(st, 3, false, &row->lane) &&
            read_name(st, 8, true, &row->agent);
 }

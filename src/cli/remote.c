@@ -35,11 +35,13 @@
 #define VALUES_MAX ((size_t)65536)  /* of an answer with parts */
 #define DEPTH_MAX 6
 #define READ_BYTES ((size_t)65536)
+#define LISTEN_AGAIN_MS 500
 #define AHEAD_BYTES ((size_t)65536) /* of commands that are sent before their replies are read */
 
 struct remote {
     int fd, listening; /* listening: the connection of usher__remote_listen(), -1: none */
     int64_t deadline_ms;
+    int64_t listen_again_ms; /* after `listening` was lost: not before */
     struct bytes in, out;
     size_t values; /* of the answer that is read */
     struct remote_place place;
@@ -574,6 +576,8 @@ bool usher__remote_listen(struct remote *r, const char *scope)
     bool sent;
 
     r->deadline_ms = clock_ms() + r->place.timeout_ms;
+    if (r->listening < 0 && clock_ms() < r->listen_again_ms)
+        return false;
     if (r->listening < 0) {
         r->listening = connect_to(r);
         if (r->listening < 0)
@@ -612,5 +616,6 @@ bool usher__remote_wait(struct remote *r, int64_t ms)
         return true;
     (void)close(r->listening);
     r->listening = -1;
+    r->listen_again_ms = clock_ms() + LISTEN_AGAIN_MS;
     return false;
 }

@@ -198,6 +198,15 @@ class Server:
         assert "Sanitizer" not in self.said() and "runtime error" not in self.said(), self.said()
         return code
 
+    def put_back(self, old):
+        """Kill the server, put the copy @old of its SQLite file in place of it, and start again."""
+        self.stop(signal.SIGKILL)
+        for part in ("db-wal", "db-shm"):
+            if os.path.exists(self.dir + "/" + part):
+                os.unlink(self.dir + "/" + part)
+        os.replace(old, self.dir + "/db")
+        self.start()
+
     def shell(self, lines):
         """The answers of the program itself, as pairs."""
         done = subprocess.run(
@@ -248,6 +257,14 @@ def own_redis():
         finally:
             redis.kill()
             redis.wait()
+
+
+def redis_process(url):
+    """The process of the server of own_redis()."""
+    with socket.socket(socket.AF_UNIX) as s:
+        s.connect(url.split("://")[1])
+        s.sendall(b"INFO server\r\n")
+        return int(re.search(rb"process_id:(\d+)", s.recv(1 << 16))[1])
 
 
 def run(module):

@@ -5,13 +5,14 @@ import pty
 import random
 import re
 import select
+import signal
 import socket
 import subprocess
 import tempfile
 import threading
 import time
 
-from serve import PATIENCE, USHER, Server, run
+from serve import PATIENCE, USHER, Server, own_redis, redis_process, run
 
 import served_as_asked
 
@@ -301,6 +302,46 @@ def urls_and_sockets_that_are_wrong_are_reported():
                 os.chmod(server.path, 0)
                 code, _, err = _usher(_url(server), "id", "show", "i")
                 assert code == 3 and "permission denied" in err, err
+
+
+def a_status_comes_while_the_store_is_silent():
+    with own_redis() as url:
+        if url is None:
+            return
+        with Server(url + "?timeout=1000") as server:
+            server.client().ask("queue", "set", "q", "mode", "closed")
+            redis = redis_process(url)
+            os.kill(redis, signal.SIGSTOP)
+            _, out, err = _usher(_url(server), "--json", "status")
+            os.kill(redis, signal.SIGCONT)
+            assert '"nodes"' in out and '"modes_partial":true' in out, (out, err)
+
+
+def a_watcher_notices_that_only_its_messages_have_ended():
+    asked, connections = [0], []
+    with Server("memory:") as server, socket.create_server(("127.0.0.1", 0)) as proxy:
+        server.client().ask("room", "open", "r")
+
+        def copy(one, other, counts):
+            while data := one.recv(65536):
+                asked[0] += counts and len(connections) > 1
+                other.sendall(data)
+
+        def accept():
+            while True:
+                one, other = proxy.accept()[0], socket.socket(socket.AF_UNIX)
+                other.connect(server.path)
+                connections.append(one)
+                threading.Thread(target=copy, args=(one, other, True), daemon=True).start()
+                if len(connections) == 1:
+                    threading.Thread(target=copy, args=(other, one, False), daemon=True).start()
+                else:  # of the messages: ends at once, and by TCP without an error
+                    one.shutdown(socket.SHUT_WR)
+
+        threading.Thread(target=accept, daemon=True).start()
+        watch = subprocess.Popen([USHER, "-s", "usher+tcp:127.0.0.1:%d" % proxy.getsockname()[1], "watch", "room/r", "--for=2s"], stdout=subprocess.PIPE)
+        watch.wait(PATIENCE)
+        assert len(connections) > 1 and asked[0] < 500, (len(connections), asked)
 
 
 def damaged_answers_do_no_harm():

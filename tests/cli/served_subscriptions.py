@@ -9,7 +9,7 @@ import signal
 import socket
 import time
 
-from serve import Push, Server, message, own_redis, packed, run, status, value
+from serve import Push, Server, message, own_redis, packed, redis_process, run, status, value
 
 
 def notices_are_messages():
@@ -53,10 +53,7 @@ def a_store_that_is_silent_stops_no_other_client():
     with own_redis() as url:
         if url is None:
             return
-        with socket.socket(socket.AF_UNIX) as s:
-            s.connect(url.split("://")[1])
-            s.sendall(b"INFO server\r\n")
-            redis = int(re.search(rb"process_id:(\d+)", s.recv(1 << 16))[1])
+        redis = redis_process(url)
         with Server(url + "?timeout=1000") as server:
             one, two = server.client(), server.client()
             assert two.ask("PING") == "PONG"
@@ -302,12 +299,7 @@ def a_store_that_is_lost_is_told():
             server.client().ask("room", "set", "r", "f", "new %d" % i)
         for version in range(3, 8):
             epoch = json.loads(message(c, "room/r?since=2", '"version":%d' % version)[2])["epoch"]
-        server.stop(signal.SIGKILL)
-        for part in ("db-wal", "db-shm"):
-            if os.path.exists(server.dir + "/" + part):
-                os.unlink(server.dir + "/" + part)
-        os.replace(server.dir + "/old", server.dir + "/db")
-        server.start()
+        server.put_back(server.dir + "/old")
         c = _again(server, "room/r?since=7&epoch=" + epoch)
         message(c, "room/r?since=7&epoch=" + epoch, '"version":2', '"verb":"lost"')
         _gap(c, "room/r?since=7&epoch=" + epoch, why="lost", before=7, version=2, epoch=epoch)

@@ -145,12 +145,7 @@ def a_subscription_goes_on_where_it_was(options):
             server.start()
             assert status(server.client().ask("room", "set", "r", "f", "3")) == "ok"
             assert it.message(name)["version"] == 4
-            server.stop(signal.SIGKILL)
-            for part in ("db-wal", "db-shm"):
-                if os.path.exists(server.dir + "/" + part):
-                    os.unlink(server.dir + "/" + part)
-            os.replace(server.dir + "/old", server.dir + "/db")
-            server.start()
+            server.put_back(server.dir + "/old")
             got = it.message(name)
             while got.get("verb") == "lost":
                 got = it.message(name)

@@ -3,6 +3,7 @@
 
     USHER=usher python3 browser.py [NAME...]     needs chromium, and node for the chat
 """
+import fcntl
 import json
 import os
 import re
@@ -28,10 +29,10 @@ class _Browser:
         self.read_end, here = os.pipe()
 
         def descriptors():
-            os.dup2(there, 10)
-            os.dup2(here, 11)
-            os.dup2(10, 3)
-            os.dup2(11, 4)
+            # Chromium reads from 3 and writes to 4; any of these numbers may be one of ours
+            ends = [fcntl.fcntl(end, fcntl.F_DUPFD, 5) for end in (there, here)]
+            os.dup2(ends[0], 3)
+            os.dup2(ends[1], 4)
 
         words = ["chromium", "--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--remote-debugging-pipe",
                  "--disable-background-networking", "--no-first-run", "--user-data-dir=" + self.dir, "about:blank"]
@@ -73,6 +74,8 @@ class _Browser:
     def __exit__(self, *_):
         self.process.terminate()
         self.process.wait(PATIENCE)
+        os.close(self.read_end)
+        os.close(self.write_end)
         shutil.rmtree(self.dir, ignore_errors=True)
 
 

@@ -3,6 +3,7 @@
 
     USHER=usher python3 browser.py [NAME...]     needs chromium, and node for the chat
 """
+import base64
 import fcntl
 import json
 import os
@@ -189,6 +190,141 @@ def the_wallboard_shows_the_figures_of_the_store():
         only = browser.page(_wall(server, "?only=number/pool03"))
         only.wait("typeof all !== 'undefined' && all.size === 1")
         client.close()
+
+
+def the_wallboard_has_roles_words_and_contrast():
+    with _Browser() as browser, Server("sqlite:DIR/db", "--http=127.0.0.1:0") as server:
+        server.shell(_store(20))
+        page = browser.page(_wall(server), 1920, 1080)
+        page.wait("typeof all !== 'undefined' && all.size === 35")
+        page.js("drawAll()")
+        assert page.js('[...document.querySelectorAll("main .r")].every(r => r.getAttribute("role") === "row" && [...r.children].every(c => /cell|header/.test(c.getAttribute("role"))))')
+        assert page.js('[...document.querySelectorAll("main svg, #sum svg")].every(s => s.getAttribute("role") === "img" && s.getAttribute("aria-label"))')
+        assert page.js('document.querySelectorAll("h1").length === 1 && [...document.querySelectorAll("main section")].every(s => s.querySelector("h2"))')
+        assert page.js('(l => l.length === 20 && l.every((v, i) => !i || l[i - 1] >= v))([...document.querySelectorAll("#q .r[data-scope]")].map(r => all.get(r.dataset.scope).level))')
+        for theme, background in (("dark", "rgb(14, 19, 24)"), ("light", "rgb(238, 241, 244)")):
+            page.do("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": theme}])
+            assert page.js("getComputedStyle(document.body).backgroundColor") == background
+            colour = {name: page.js("getComputedStyle(document.documentElement).getPropertyValue('--%s')" % name).strip() for name in _COLOURS}
+            for front, back, need in _PAIRS:
+                assert _contrast(colour[front], colour[back]) >= need, (theme, front, back, _contrast(colour[front], colour[back]))
+        for theme, background in (("light", "rgb(238, 241, 244)"), ("dark", "rgb(14, 19, 24)")):  # the address beats the system
+            page.go(_wall(server, "?theme=" + theme))
+            assert page.js("getComputedStyle(document.body).backgroundColor") == background
+        assert page.errors == [], page.errors
+
+
+_COLOURS = "bg card text dim blue mid free grey warn onwarn alarm onalarm warnbg alarmbg warntext alarmtext".split()
+_PAIRS = [(front, back, 4.5) for front in ("text", "dim") for back in ("bg", "card", "warnbg", "alarmbg")]
+_PAIRS += [(front, back, 4.5) for front in ("warntext", "alarmtext") for back in ("card", "warnbg", "alarmbg")]
+_PAIRS += [("onwarn", "warn", 4.5), ("onalarm", "alarm", 4.5), ("alarm", "alarmbg", 3), ("alarm", "card", 3)]
+_PAIRS += [(front, back, 3) for front in ("blue", "mid", "free", "grey") for back in ("card", "warnbg", "alarmbg")]
+
+
+def _contrast(one, other):
+    """The contrast of two colours by the formula of WCAG 2, 1 to 21."""
+
+    def luminance(colour):
+        digits = colour.lstrip("#")
+        digits = "".join(c * 2 for c in digits) if len(digits) == 3 else digits
+        parts = [int(digits[i:i + 2], 16) / 255 for i in (0, 2, 4)]
+        parts = [c / 12.92 if c <= 0.03928 else ((c + 0.055) / 1.055) ** 2.4 for c in parts]
+        return 0.2126 * parts[0] + 0.7152 * parts[1] + 0.0722 * parts[2]
+
+    low, high = sorted((luminance(one), luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+def the_wallboard_speaks_seldom_and_answers_keys():
+    with _Browser() as browser, Server("sqlite:DIR/db", "--http=127.0.0.1:0") as server:
+        server.shell(_store(20))
+        page = browser.page(_wall(server))
+        page.wait("typeof all !== 'undefined' && all.size === 35")
+        page.js(_MOVABLE_CLOCK)
+        feed = """(name, waiting, wait) => {
+            const now = Date.now();
+            handle.scopes({ at: now, scopes: [{ scope: 'queue/' + name, at: now, set: { service: 20000 }, stats: { ...all.get('queue/q19').stats, waiting, longest_wait: wait } }] });
+            drawAll();
+            return document.querySelector('#say').textContent;
+        }"""
+        # an alarm is spoken at once, the next one not before ten seconds, and a change without a new level never
+        page.js("later += 11000; drawAll()")  # the alarms of the first state
+        assert "extra: alarm" in page.js("later += 11000; (%s)('extra', 9, 900000)" % feed)
+        assert page.js('document.querySelector("#q .r[data-scope]").dataset.scope') == "queue/extra"
+        assert "more" not in page.js("later += 5000; (%s)('more', 9, 900000)" % feed)
+        assert "more: alarm" in page.js("later += 6000; (%s)('more', 9, 900000)" % feed)
+        spoken = page.text("#say")
+        assert page.js("later += 11000; (%s)('more', 8, 910000)" % feed) == spoken
+        # a search leaves the names that contain its text
+        page.key("/", text="/")
+        page.js("document.querySelector('#find').value = 'extra'; document.querySelector('#find').dispatchEvent(new Event('input'))")
+        assert page.js('[...document.querySelectorAll("#q .r[data-scope]")].map(r => r.dataset.scope).join()') == "queue/extra"
+        page.key("Escape", windowsVirtualKeyCode=27)
+        page.wait('document.querySelectorAll("#q .r[data-scope]").length > 10')
+        page.js("document.activeElement.blur()")
+        page.key("?")
+        page.wait("document.querySelector('dialog').open && document.querySelector('dialog').innerText.includes('next page')")
+        page.key("Escape", windowsVirtualKeyCode=27)
+        page.wait("!document.querySelector('dialog').open")
+        theme = page.js("isDark()")
+        page.key("t")
+        assert page.js("isDark()") != theme
+        page.key("p")
+        assert page.js("heldPage && document.querySelector('#hold').getAttribute('aria-pressed') === 'true'")
+        page.key("p")
+        first = page.js("page.p")
+        page.key("n")
+        assert page.js("pages.p > 1 ? page.p !== %d : page.p === %d" % (first, first))
+        assert page.errors == [], page.errors
+
+
+_MOVABLE_CLOCK = "{ const real = Date.now.bind(Date); window.later = 0; Date.now = () => real() + later; }"
+
+
+def the_wallboard_bears_many_scopes_and_events():
+    with _Browser() as browser, Server("sqlite:DIR/db", "--http=127.0.0.1:0") as server:
+        server.shell(_store(20))
+        page = browser.page(_wall(server))
+        page.wait("typeof all !== 'undefined' && all.size === 35")
+        # a day of events leaves neither nodes nor memory
+        events = """(n => { for (let i = 0; i < n; i++) {
+            const x = all.get('queue/q04');
+            handle.scopes({ at: Date.now(), scopes: [{ scope: 'queue/q04', at: Date.now(), stats: { ...x.stats, waiting: i % 7 } }] });
+            if (i % 20 === 0) drawAll();
+        } })"""
+
+        def used():
+            page.do("HeapProfiler.collectGarbage")
+            return page.js("document.querySelectorAll('*').length"), page.do("Runtime.getHeapUsage")["usedSize"]
+
+        page.js(events + "(2000)")
+        nodes, heap = used()
+        page.js(events + "(84400)")
+        assert abs(used()[0] - nodes) < 120 and used()[1] < heap * 1.1, (nodes, heap, used())
+        # a hundred times the pools take a hundred times the time, not ten thousand
+        draw = """(n => { let best = Infinity; for (let k = 0; k < 3; k++) { const begin = performance.now();
+            handle.scopes({ at: Date.now(), scopes: Array.from({ length: n }, (_, i) => ({ ...all.get('number/pool03'), scope: 'number/x' + i })) });
+            drawAll(); best = Math.min(best, performance.now() - begin); } return best; })"""
+        few, many = page.js(draw + "(50)"), page.js(draw + "(5000)")
+        assert page.js("all.size") == 5035 and many < max(few, 1) * 1000, (few, many)
+        assert page.errors == [], page.errors
+
+
+def the_wallboard_prints_every_scope():
+    with _Browser() as browser, Server("sqlite:DIR/db", "--http=127.0.0.1:0") as server:
+        server.shell(_store(20) + ["number add more%02d 1" % i for i in range(38)])
+        page = browser.page(_wall(server))
+        page.wait("typeof all !== 'undefined' && all.size === 73")
+        assert page.js("drawAll(); pages.p") > 1  # the screen has room for some
+        pdf = base64.b64decode(page.do("Page.printToPDF", preferCSSPageSize=True)["data"])
+        assert 1 <= len(re.findall(rb"/Type\s*/Page\b", pdf)) <= 3, re.findall(rb"/Type\s*/Page\b", pdf)
+        page.js("dispatchEvent(new Event('beforeprint'))")
+        assert page.js("document.querySelectorAll('#q .r[data-scope]').length") == 20
+        assert page.js("document.querySelectorAll('#p .r[data-scope]').length") == 50
+        page.js("dispatchEvent(new Event('afterprint'))")
+        assert page.js("document.querySelectorAll('#p .r[data-scope]').length") < 50
+        assert page.errors == [], page.errors
+
 
 
 def the_wallboard_says_when_its_figures_are_old():

@@ -73,7 +73,7 @@ static int64_t max_of(struct usher_authority *a, const char *name)
 
 /* ---- the authority alone ------------------------------------------------------------ */
 
-TEST(a_maximum_only_grows_and_is_nobody_elses)
+TEST(a_range_begins_at_or_after_the_maximum_of_its_name)
 {
     const char *path = new_file();
     struct usher_authority *a = open_authority(path), *b = open_authority(path);
@@ -155,8 +155,8 @@ TEST(ranges_of_many_threads_and_connections_are_disjoint)
     usher_authority_close(a[1]);
 }
 
-/* What was answered is there after kill -9. */
-TEST(a_killed_process_has_lost_nothing_it_was_told)
+/* Ranges that the authority granted are in its file after kill -9. */
+TEST(a_killed_process_keeps_the_ranges_it_was_granted)
 {
     const char *path = new_file();
     struct usher_authority *a;
@@ -311,7 +311,7 @@ static void make_rule(struct usher_engine *e, const char *name)
     assert_int_equal(form.authority, 1);
 }
 
-/* Nor is there anything in its dump. */
+/* Empty the server and its dump. */
 static void empty_server(void)
 {
     assert_true(redis_do_ok(server, "FLUSHALL", NULL));
@@ -414,7 +414,7 @@ TEST(no_serial_comes_twice_when_a_lagging_replica_takes_over)
     make_rule(e, "r");
     (void)taken(e, "r", 100);
     wait_for_copy(replica);
-    /* from now on the replica hears nothing, and is then made the server */
+    /* from now on the replica receives nothing; later it becomes the server */
     assert_true(redis_do_ok(replica, "REPLICAOF", "NO", "ONE", NULL));
     for (int i = 0; i < 50; i++)
         (void)taken(e, "r", 3);
@@ -429,7 +429,7 @@ TEST(no_serial_comes_twice_when_a_lagging_replica_takes_over)
 
 /* ---- ids ------------------------------------------------------------------------------- */
 
-/* Of each loss, the rest of one segment. */
+/* The ids of a segment: each loss skips the rest of one segment. */
 #define ID_STEP 100
 
 static int64_t id_highest, id_count, id_losses;
@@ -442,7 +442,7 @@ static void id_taken(struct usher_engine *e, int64_t n)
     if (status != USHER_OK)
         fail_msg("next: %s: %s", usher_status_word(status), usher_message());
     if (r.first <= id_highest)
-        fail_msg("id %" PRId64 " behind %" PRId64, r.first, id_highest);
+        fail_msg("id %" PRId64 " after %" PRId64, r.first, id_highest);
     id_highest = r.first + n - 1;
     id_count += n;
 }
@@ -576,9 +576,9 @@ TEST(no_id_comes_twice_when_lagging_replicas_take_turns)
     id_taken(e, 10);
     wait_for_copy(replica);
     assert_true(redis_do_ok(replica, "REPLICAOF", "NO", "ONE", NULL));
-    id_taken(e, 20); /* which the replica has not heard of */
+    id_taken(e, 20); /* these did not reach the replica */
     usher_close(e);
-    /* nobody writes to it before the old one has its copy again */
+    /* no client writes to it until the old server has its copy again */
     (void)snprintf(port, sizeof port, "%d", redis_server_port(replica));
     assert_true(redis_do_ok(server, "REPLICAOF", "127.0.0.1", port, NULL));
     assert_true(redis_server_wait_info(server, "replication", "master_link_status:up", 10000));
@@ -746,8 +746,8 @@ static void lose(char url[REDIS_URL_MAX])
         (void)snprintf(url, REDIS_URL_MAX, "sqlite:%s", new_file());
 }
 
-/* What a store gave out before it had an authority, or skipped, or counts by another period, is
- * told at once. */
+/* The first command reports to the authority what a store issued without it, what the store
+ * skipped, and a change of the period. */
 TEST(an_authority_learns_what_was_issued_without_it)
 {
     struct usher_serial_form form, dated;
@@ -967,7 +967,7 @@ TEST(a_lost_rule_is_compared_before_its_period_changes)
         for (int k = 0; k < 3; k++)
             (void)taken(e, "r", 100);
         audit(e);
-        if (i == 1) /* one made anew is no other */
+        if (i == 1) /* deleted, and made again in the next round */
             assert_int_equal(ask_serial_delete(e, "r"), USHER_OK);
         usher_close(e);
         lose(url);
@@ -982,7 +982,7 @@ TEST(a_lost_rule_is_compared_before_its_period_changes)
     usher_close(e);
 }
 
-/* A rule that only the authority knows is found again by whoever just looks at it. */
+/* Any command on a rule that only the authority has, even one that only reads, recreates it. */
 TEST(a_lost_rule_is_made_again_before_a_default_one)
 {
     char authority[256], url[REDIS_URL_MAX];
@@ -1078,7 +1078,7 @@ static void life_add(void *payload, const struct usher_authority_event *event)
                        event->owner.size != 0 ? event->owner.data : "");
 }
 
-TEST(the_journal_tells_each_numbers_life)
+TEST(the_journal_has_each_event_of_a_number)
 {
     static const char *const want[] = { "reserve 1 1 I1 ann", "reserve 2 1 I2 bob",
                                         "return 1 1 I1 ",     "confirm 2 1 I2 bob",
@@ -1127,7 +1127,7 @@ static void told_add(void *payload, const struct usher_authority_event *event)
             event->text.size != 0 ? event->text.data : "", event->version, event->epoch != 0);
 }
 
-/* Versions begin anew with another store; rows go on.  A repeat is the same event. */
+/* In another store versions start at 1 again; row numbers continue.  A repeat is the same event. */
 TEST(the_journal_is_in_order_over_losses)
 {
     static const char *const want[] = { "1 take I1 2 1", "2 take I3 3 1", "3 take I1003 3 1",
@@ -1184,7 +1184,7 @@ TEST(the_journal_is_in_order_over_losses)
     usher_close(e);
 }
 
-TEST(the_journal_tells_of_reservations_that_ended_by_themselves)
+TEST(the_journal_has_reservations_that_expired)
 {
     static const char *const want[] = { "reserve 1 1 I20040228-1 ann",
                                         "reserve 2 1 I20040228-2 bob",
@@ -1275,13 +1275,13 @@ TEST(the_journal_tells_of_reservations_that_ended_by_themselves)
 
 /* ---- kill -9 ------------------------------------------------------------------------------ */
 
-/* An authority whose process dies with its @dies_at-th request: before it has committed, or behind
- * it, when the store has not heard of it.  While @holds_back, a request returns when that ends. */
+/* An authority whose process dies with its @dies_at-th request: before the commit, or with
+ * @after_commit after it, before the store has its answer.  A request waits while @holds_back. */
 struct killer {
     struct usher_authority base;
     struct usher_authority *inner;
     unsigned dies_at, requests;
-    bool behind;
+    bool after_commit;
     _Atomic bool holds_back, committed;
 };
 
@@ -1294,7 +1294,7 @@ static enum usher_status killer_reserve(struct usher_authority *a,
     bool dies = want->n > 0 && ++k->requests == k->dies_at;
     enum usher_status status;
 
-    if (dies && !k->behind)
+    if (dies && !k->after_commit)
         (void)kill(getpid(), SIGKILL);
     status = k->inner->ops->reserve(k->inner, want, deadline_ms, ret_range, message);
     if (dies)
@@ -1337,12 +1337,13 @@ static const struct usher_authority_ops killer_ops = {
     .close = killer_close,
 };
 
-/* In a child: tell by @fd the last serial and the last id as they come. */
-static void take_until_killed(const char *url, const char *authority, unsigned dies_at, bool behind,
-                              int fd)
+/* In a child: take until the process is killed, and write the last serial and id to @fd each time.
+ */
+static void take_until_killed(const char *url, const char *authority, unsigned dies_at,
+                              bool after_commit, int fd)
 {
     struct usher_options opt = USHER_OPTIONS_INIT;
-    struct killer k = { .base.ops = &killer_ops, .dies_at = dies_at, .behind = behind };
+    struct killer k = { .base.ops = &killer_ops, .dies_at = dies_at, .after_commit = after_commit };
     struct usher_engine *e;
     int64_t told[2] = { 0, 0 };
 
@@ -1511,7 +1512,7 @@ TEST(a_deleted_rule_does_not_come_back)
     usher_close(e);
     e = engine_with("memory:", authority);
     assert_int_equal(ask_serial_take(e, "r", 1, NULL, &r), USHER_MISSING);
-    make_rule(e, "r"); /* made again, on a store that knows nothing: goes on behind */
+    make_rule(e, "r"); /* made again on an empty store: numbers continue after the granted ones */
     (void)taken(e, "r", 3);
     usher_close(e);
 }

@@ -18,7 +18,7 @@ static const char *const urls[] = {
     "sqlite:/disk/store.db?authority=sqlite:/disk/authority.db&journal=1",
 };
 
-/* What was given out. */
+/* The serials and ids that were issued. */
 struct given {
     int64_t serial, id; /* the highest */
     unsigned failures;
@@ -86,7 +86,7 @@ static void work(struct usher_engine *e, struct given *g, unsigned rounds)
             take(e, g);
 }
 
-/* What fails for ever is given up soon. */
+/* Open an engine with a timeout of @timeout_ms, which is short for faults that do not end. */
 static struct usher_engine *open_engine(const char *url, int64_t timeout_ms)
 {
     struct usher_options opt = USHER_OPTIONS_INIT;

@@ -3,7 +3,7 @@
  * 64 clients take serials and ids while the store is lost again and again, and the authority is
  * away or slow for a time: none comes twice, and what is skipped is bounded.
  *
- * What happens is decided by how much was taken, not by time: clients run a bit ahead of it, and
+ * Losses are triggered by how much was taken, not by time: clients run a bit ahead of a loss, and
  * wait there.  USHER_OPS sets how much there is to
  * take: a twentieth of it in serials, half of it in ids (make check-long: 10^6 and 10^7).
  */
@@ -39,8 +39,8 @@ struct gate {
     atomic_bool away;
     atomic_int slow_ms;
     atomic_uint refused; /* requests that found it away */
-    /* Ranges that may be gaps as a deadline was over in between, by noun: it was not told whether
-     * one was granted, or could not take back one that the store refused. */
+    /* Ranges that may be gaps, by noun: when a deadline ended, the store did not know whether one
+     * was granted, or could not release one that it refused. */
     atomic_uint gaps[USHER_ID + 1];
 };
 
@@ -71,7 +71,7 @@ static enum usher_status gate_reserve(struct usher_authority *a,
 
     if (!closed(g, message))
         status = g->inner->ops->reserve(g->inner, want, deadline_ms, ret_range, message);
-    be_slow(g); /* it is granted, and nobody knows */
+    be_slow(g); /* the range is granted and its answer is late */
     if (status == USHER_UNKNOWN)
         (void)atomic_fetch_add(&g->gaps[want->noun], 1);
     return status;
@@ -257,7 +257,7 @@ static void wait_until(struct world *w, int64_t part)
     (void)pthread_mutex_unlock(&w->lock);
 }
 
-/* Until so many more commands have failed.  What was granted before is less than ten of 100. */
+/* Wait until @n more commands have failed.  Fewer than ten of 100 were granted before. */
 static void wait_for_failures(struct world *w, int64_t part, unsigned n)
 {
     unsigned failed = atomic_load(&w->failed);
@@ -295,8 +295,7 @@ static void attach(struct redis_server *follower, const struct redis_server *to)
     assert_true(redis_server_wait_info(follower, "replication", "master_link_status:up", 60000));
 }
 
-/* The address is the same: clients find there what the replica has, which has not heard the last.
- */
+/* Replace the server by its replica, at the same address.  The last writes did not reach it. */
 static void lagging_replica_takes_over(struct world *w, int64_t part)
 {
     attach(replica, server);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A store that somebody has edited.  Whatever stands in the file, or in the keys of Redis, each
- * command ends in an answer, soon; so do the audit and the digest.  The values are of the kind
- * that would hurt: other types, states and kinds that do not exist, the ends of each range,
- * what stands in another row.
+ * A store that a person has edited.  For any content of the file, or of the keys of Redis, each
+ * command returns an answer soon; so do the audit and the digest.  The edits write values that
+ * are likely to do harm: other types, states and kinds that do not exist, the ends of each range,
+ * the value of another row.
  *
  * A round is a copy of a store with something of every noun, one to three edits, and all verbs.
- * USHER_ROUNDS says how many, USHER_SEED with which to begin: a failing one prints its seed.
+ * USHER_ROUNDS is the number of rounds, USHER_SEED the first seed: a round that fails prints its
+ * seed.
  */
 #include "lib/test.h"
 
@@ -244,7 +245,7 @@ static redisReply *asked(const char *format, ...)
     return reply;
 }
 
-/* A script that goes on after its caller has gone holds up everybody's server. */
+/* No script may still run after @line has returned: it would block every client of the server. */
 static void nothing_runs_on(const char *line)
 {
     redisReply *reply;
@@ -559,7 +560,7 @@ TEST(a_file_that_was_edited_is_answered_from)
     free(base);
 }
 
-/* What was edited is named, and nothing is done. */
+/* The answer names the edited record, and the store does not change. */
 TEST(an_edit_is_named_as_damage)
 {
     static const struct {
@@ -607,7 +608,8 @@ TEST(an_edit_is_named_as_damage)
         { "UPDATE record SET n1 = 5 WHERE id = '4' AND list % 8 = 6", "serial holds g", NULL },
         { "UPDATE record SET n2 = 7 WHERE id = '4' AND list % 8 = 6", "serial holds g", NULL },
         { "UPDATE record SET n5 = 10 WHERE id = '4' AND list % 8 = 6", "serial holds g", NULL },
-        /* gaps: what is in one would be told as lost to those who have it; the audit says so */
+        /* gaps: versions in a gap would be reported as lost to their holders; the audit reports it
+         */
         { "UPDATE scope SET gaps = x'00000000000000020000000000000001' WHERE noun = 1",
           "number stats p", NULL },
         { "UPDATE scope SET gaps = x'00000000000000010000000000999999' WHERE noun = 1",
@@ -815,7 +817,7 @@ TEST(a_number_in_a_key_that_cannot_be_is_damage)
         { "{q}:queue", "1:ann", 40, "queue room q ann", HUGE_BYTES },
         { "{q}:queue", "1:ann", 40, "queue logout q ann", HUGE_BYTES },
         { "{q}:queue", "1:ann", 47, "queue free q ann", HUGE_BYTES },
-        /* the newest period of its counts of use, the seventh count behind the header */
+        /* the newest period of its use counts, the seventh count after the header */
         { "{d}:serial", "head", 45 + 6 * 7, "serial take d", HUGE_BYTES },
         { "{d}:serial", "head", 45 + 6 * 7, "serial tick d", "\377\377\377\377\377\377\377", 7 },
         { "{d}:serial", "head", 45 + 9 * 7, "serial take d", "\377\377\377\377\377\377\377", 7 },
@@ -876,11 +878,11 @@ TEST(a_number_in_a_key_that_cannot_be_is_damage)
     }
 }
 
-/* What is in a gap would be told as lost to those who have it. */
+/* Versions in a gap would be reported as lost to their holders. */
 TEST(gaps_of_a_key_that_cannot_be_are_found)
 {
     static const struct {
-        const char *gaps; /* pairs of seven bytes: the last version before, the first behind */
+        const char *gaps; /* pairs of seven bytes: the last version before, the first after */
         size_t size;
         bool sound;
     } edits[] = {

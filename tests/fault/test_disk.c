@@ -9,13 +9,13 @@
  *   - power goes off instead of the n-th write or sync, and comes back to a disk that has
  *     kept nothing of what was not synced, all, some, or torn pieces in another order.
  *
- * Afterwards all is as after the last command acknowledged, or after the next one when that was
- * under way and may have been applied; nothing was told that did not happen; the audit is
- * clean; the rest of the script is answered as before and ends the same.
+ * Afterwards the store is as after the last acknowledged command, or as after the next one if that
+ * was under way and may have been applied.  Every notice is of a change that happened, the audit is
+ * clean, and the rest of the script is answered as before and ends the same.
  *
  * USHER_PATTERNS=N tries N patterns of each loss; by default it is one.  Without it and
  * USHER_LONG=1 it is a share with nouns other than numbers: the losses in turn, one a write; every
- * third call fails (fewer under a sanitizer); three lines follow what failed.
+ * third call fails (fewer under a sanitizer); three lines of the script follow the failed one.
  */
 #include "lib/test.h"
 
@@ -120,7 +120,7 @@ static bool with_failure(const struct script *s, unsigned n, bool for_ever)
         assert_true(told == notes.told[was] || told == notes.told[done]);
         told = notes.told[done];
         end = end_of(s, done);
-        if (for_ever) { /* the host gives up and starts anew */
+        if (for_ever) { /* the host gives up and opens the store again */
             usher_unwatch(e, watch);
             usher_close(e);
             e = open_store();
@@ -141,7 +141,7 @@ static bool with_failure(const struct script *s, unsigned n, bool for_ever)
     return fired;
 }
 
-/* One call in so many fails. */
+/* Return n, where every n-th call fails. */
 static unsigned step_of(const struct script *s)
 {
     if (budget_long())

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A number that is issued a second time: a store that is put back from a copy does not do it, where
- * it can be noticed; the journal tells it, where it cannot; and what is right is told by nobody.
- * S17 of the specification.
+ * A number that is issued a second time.  A store that is put back from a copy does not do it if
+ * the loss can be noticed; if it cannot, the journal reports the number.  Correct histories are not
+ * reported.  S17 of the specification.
  *
  * Stores: own (rollback, in memory), SQLite, Redis.  Authorities: SQLite, and the one of tests/lib.
  */
@@ -156,7 +156,7 @@ static void back_up(struct world *w)
     }
 }
 
-/* @unseen: in a way that nobody can notice. */
+/* Put the store back from its copy.  @unseen: in a way that cannot be noticed. */
 static void put_back(struct world *w, bool unseen)
 {
     if (strcmp(w->name, "redis") == 0) {
@@ -261,7 +261,7 @@ static const char *const stores[] = { "rollback", "sqlite", "redis" };
 
 /* ---- put back -------------------------------------------------------------------------------- */
 
-/* Within what was granted, where the authority's maximum tells nothing. */
+/* The numbers are within the granted range, so the authority's maximum cannot show the loss. */
 TEST(a_store_put_back_from_a_copy_repeats_nothing)
 {
     EACH_STORE(name)
@@ -303,7 +303,7 @@ TEST(a_store_put_back_from_a_copy_repeats_nothing)
     }
 }
 
-/* Where nobody can notice it the journal has both. */
+/* If the loss cannot be noticed, both issues are in the journal. */
 TEST(the_journal_reports_an_issue_that_a_store_repeats)
 {
     for (int own = 0; own < 2; own++) {
@@ -482,7 +482,8 @@ static void *one_of_two(void *payload)
     return NULL;
 }
 
-/* What one returns goes to the other at once, and may be in the journal before the return. */
+/* A number that one engine returns goes to the other at once, and the journal may have its next
+ * issue before the return. */
 TEST(two_engines_with_one_journal_are_silent)
 {
     for (size_t i = 1; i < sizeof stores / sizeof *stores; i++) {
@@ -505,7 +506,7 @@ TEST(two_engines_with_one_journal_are_silent)
                 fail_msg("%s: %s", w.name, two[k].failed);
         }
         usher_close(two[1].e);
-        { /* what is logged meanwhile depends on how long a return takes to the journal */
+        { /* the lines logged until then depend on how long a return takes to the journal */
             struct lines lines;
 
             if (faults(&w, &lines) != 0)
@@ -626,7 +627,7 @@ static int twice_of(struct usher_authority *a)
 /* The epoch of the rule after it was made again. */
 #define ANOTHER (UINT64_C(1) << 40)
 
-TEST(a_journal_tells_an_issue_from_its_repeat)
+TEST(a_journal_distinguishes_an_issue_from_its_repeat)
 {
     static const struct entry entries[] = {
         { TAKE, 0, 1, 10, 1, 1, 100, 0, false, true, false },
@@ -641,7 +642,7 @@ TEST(a_journal_tells_an_issue_from_its_repeat)
         { TAKE, 0, 40, 1, 2, 2, 105, 0, false, true, false },
         { TAKE, 0, 41, 100, 2, 3, 106, 0, false, true, false },
         { TAKE, 0, 50, 2, 2, 4, 107, 0, false, true, true },  /* within */
-        { TAKE, 0, 60, 1, 2, 5, 108, 0, false, true, true },  /* behind that, and within */
+        { TAKE, 0, 60, 1, 2, 5, 108, 0, false, true, true },  /* after that, and within */
         { TAKE, 0, 140, 9, 2, 6, 109, 0, false, true, true }, /* the last one of them */
         { TAKE, 0, 149, 1, 2, 7, 109, 0, false, true, false },
         { TAKE, 0, 200, 1, 2, 8, 110, 0, false, true, false },
@@ -656,7 +657,7 @@ TEST(a_journal_tells_an_issue_from_its_repeat)
         { RESERVE, 0, 500, 1, 2, 22, 130, 200, false, true, false },
         { EXPIRE, 0, 500, 1, 2, 23, 200, 0, false, true, false },
         { RESERVE, 0, 500, 1, 2, 24, 201, 300, false, true, false },
-        { RESERVE, 0, 500, 1, 2, 26, 300, 400, false, true, false }, /* its end was not told */
+        { RESERVE, 0, 500, 1, 2, 26, 300, 400, false, true, false }, /* its end was not reported */
         { CONFIRM, 0, 500, 1, 2, 27, 310, 0, false, true, false },
         { RESERVE, 0, 500, 1, 2, 28, 900, 999, false, true, true },
         { RESERVE, 0, 501, 1, 2, 30, 100, 200, false, true, false },
@@ -1023,7 +1024,7 @@ TEST(a_check_compares_what_is_kept)
             assert_true(says(&lines, "serial/q: differs from its entry in the authority"));
             assert_true(says(&lines, "id/i: differs from its entry in the authority"));
             assert_true(says(&lines, "serial/new: the authority does not have it yet"));
-            usher_close(w.e); /* an engine that meets them tells it */
+            usher_close(w.e); /* an engine that uses them reports them to the authority */
             w.e = engine_of(&w);
             (void)issue(&w, "serial take q", NULL);
             (void)issue(&w, "serial take new", NULL);
@@ -1031,13 +1032,13 @@ TEST(a_check_compares_what_is_kept)
             assert_int_equal(faults(&w, &lines), 0);
             assert_int_equal(lines.n, 0);
         }
-        /* what nobody has written */
+        /* entries that no engine has written */
         edit(&w, "UPDATE maximum SET data = x'c1ffff' WHERE name = x'72'");
         edit(&w, "UPDATE maximum SET max = 0 WHERE name = x'69'");
         assert_int_equal(faults(&w, &lines), 2);
         assert_true(says(&lines, "serial/r: its entry in the authority cannot be read"));
         assert_true(says(&lines, "id/i: numbers up to "));
-        must(&w, USHER_OK, "serial rule r suffix=-"); /* which tells it anew */
+        must(&w, USHER_OK, "serial rule r suffix=-"); /* reports the rule again */
         edit(&w,
              "PRAGMA ignore_check_constraints = 1;"
              "UPDATE maximum SET max = -5, data = zeroblob(100000) WHERE name = x'72';"

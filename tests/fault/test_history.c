@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sixteen clients, threads and processes, on one scope: what they were told is what one after the
- * other would have been told.
+ * Sixteen clients, threads and processes, on one scope: their answers are those that they would
+ * have got one after the other.
  *
- * Everybody records what he did: the call's interval in time, and the answer with the version at
+ * Each client records its calls: the call's interval in time, and the answer with the version at
  * which it took effect.  Afterwards the whole history is put in the order of versions, and
  *
  *   - replayed in that order on an independent model (numbers, queues) or on a twin in memory
- *     (rooms, serials, ids), every answer is the same, word by word: so no number is held twice,
- *     nobody is in two rooms, no room has two users, nobody is overtaken or lost, nothing is given
- *     out again, for the model watches over that after each command;
+ *     (rooms, serials, ids), every answer is the same, word by word.  The model checks after each
+ *     command that no number is held twice, no user is in two rooms, no room has two users, no user
+ *     is overtaken or lost, and no number is issued again;
  *   - no version is missing, and none is made twice;
  *   - the order respects real time: what ended before something else began comes first.  Together
  *     that is linearizability.
  *
- * Time goes on in sweeps alone: all others are given a time long past, and so have that of the
- * scope.  Who is killed (or whose server is) leaves something behind that may have been applied or
- * not: where a version is missing, one of those must explain it, and all that follows.  A command
- * of a kind that can be sent again may have been, if it was under way when the server was killed:
- * it may explain one besides its own answer.
+ * Only sweeps advance the time: all other commands are given a time long past, and so use that of
+ * the scope.  A client that is killed, or whose server is, leaves a command that may have been
+ * applied or not.  If a version is missing, one of those commands must explain it, and all that
+ * follows.  A command that can be sent again may have been, if it was under way when the server was
+ * killed: it may explain one version besides its own answer.
  *
  * A history has 20,000 commands at most; USHER_OPS sets how many commands a test makes in all.
  */
@@ -135,16 +135,16 @@ static void keep_answer(char to[ANSWER], const struct usher_operation *c,
     free(answer);
 }
 
-/* @told is what was kept of an answer: a long one ends with a comma.  Where it was cut depends on
- * how long its versions were, before close_gaps() made others of them. */
-static bool same_answer(const char *told, const char *should)
+/* Compare @kept, the kept part of an answer, with @should.  A long answer was cut and ends with a
+ * comma; the place of the cut depends on the length of its versions before close_gaps(). */
+static bool same_answer(const char *kept, const char *should)
 {
-    size_t n = strlen(told);
+    size_t n = strlen(kept);
 
-    if (n == 0 || told[n - 1] != ',')
-        return strcmp(told, should) == 0;
+    if (n == 0 || kept[n - 1] != ',')
+        return strcmp(kept, should) == 0;
     for (size_t i = 0; i < n; i++)
-        if (told[i] != should[i])
+        if (kept[i] != should[i])
             return should[i] == '\0' && i > 0 && should[i - 1] == ',';
     return true;
 }
@@ -176,7 +176,7 @@ static bool event_execute(struct usher_engine *engine, struct event *e, struct w
     return true;
 }
 
-/* What is left of its share. */
+/* Execute the remaining commands of a client. */
 static void *client(void *payload)
 {
     struct client *c = payload;
@@ -189,7 +189,7 @@ static void *client(void *payload)
             continue;
         event_make(h, e, &h->known[c->i], &c->random);
         if (!event_execute(c->engine, e, &h->known[c->i]))
-            c->failed = true; /* who is killed leaves the same */
+            c->failed = true; /* the event is as that of a killed client */
     }
     return NULL;
 }
@@ -276,15 +276,15 @@ struct interval {
     int64_t began_ns, ended_ns;
 };
 
-/* What may have been applied without an answer, or once more than was answered. */
+/* A command that may have been applied without an answer, or once more after its answer. */
 struct ghost {
     const struct event *e;
-    int64_t last_ns; /* not later than this: the server was gone; INT64_MAX: nobody knows */
+    int64_t last_ns; /* applied before this, when the server was gone; INT64_MAX: unknown */
     bool used;
 };
 
-/* What is not answered and may have been applied: most likely in the order in which it began, for
- * so it stood in a batch. */
+/* Order commands without an answer by their begin: most likely they were applied in that order,
+ * which is their order in a batch. */
 static int by_begin(const void *a, const void *b)
 {
     const struct ghost *x = a, *y = b;
@@ -300,7 +300,7 @@ struct replay {
     struct ghost ghosts[CLIENTS * KILLS_MAX * 16];
     size_t n_ghosts, explained, choices;
     int64_t end; /* of the search */
-    /* The event at which the furthest try ended, and what it should have been told. */
+    /* The event at which the furthest try ended, and the answer that it should have. */
     size_t worst;
     char should[ANSWER];
 };
@@ -323,7 +323,7 @@ static void state_close(const struct replay *r, void *state)
         usher_close(state);
 }
 
-/* What @line does and is told there. */
+/* Execute @text on @state; return the version and store its answer in @answer. */
 static uint64_t state_execute(const struct replay *r, void *state, const char *text,
                               char answer[ANSWER])
 {
@@ -409,7 +409,7 @@ static bool explains(struct replay *r, void *state, uint64_t at, size_t i)
             r->worst = i;
             (void)snprintf(r->should, sizeof r->should, "%s%s", fault != NULL ? fault : "", answer);
         }
-        /* Where it made one version there is no room for another command. */
+        /* If it made one version, no other command can have been applied before it. */
         if (good && (before == NULL || version - at < 2 || r->choices == CHOICES)) {
             if (before != NULL)
                 r->model->close(before);
@@ -492,12 +492,12 @@ static void replay(struct history *h, size_t n, const char *const *first, size_t
     if (!explains(&r, state, at, 0)) {
         for (size_t i = r.worst > 12 ? r.worst - 12 : 0; i <= r.worst; i++)
             print_error("%s -> %s", r.events[i]->line, r.events[i]->answer);
-        fail_msg("%sthe last one should have been told %s",
+        fail_msg("%sthe answer to the last one should have been %s",
                  worked_ns() > r.end ? "no more time; " : "", r.should);
     }
     if (n_kills > 0)
-        print_message("%s: %zu left behind, %zu of them applied\n", usher_noun_word(h->scope->noun),
-                      r.n_ghosts, r.explained);
+        print_message("%s: %zu without answer, %zu of them applied\n",
+                      usher_noun_word(h->scope->noun), r.n_ghosts, r.explained);
     free(r.began_max);
     free(r.events);
 }
@@ -524,12 +524,13 @@ struct plan {
     bool (*fresh)(char *url, size_t size);
     /* And start it again; when it was gone for sure.  NULL: clients are killed. */
     bool (*kill_server)(int64_t *ret_gone_ns);
-    /* Where versions jumped, oldest first, for it was another one then; how often. */
+    /* Store the jumps of versions in @gaps, oldest first; return their number.  A jump means that
+     * the store was another one from then on. */
     unsigned (*gaps)(const struct workload_scope *scope, struct usher_gap gaps[USHER_GAPS]);
 };
 
-/* Versions in @text, and what is named by one, as if none had jumped, as models have them.  Those
- * behind a gap are greater than any time is. */
+/* Change the versions in @text, and the tokens named by one, as if none had jumped: models have no
+ * jumps.  Versions after a gap are greater than any time. */
 static void text_close_gaps(char *text, const struct usher_gap *gaps, unsigned n)
 {
     char *to = text;
@@ -648,7 +649,7 @@ static bool is_of(const struct workload_scope *scope, const char *line)
            strncmp(name + 1, scope->name, n) == 0 && (name[n + 1] == ' ' || name[n + 1] == '\0');
 }
 
-/* What is there in the end belongs to the history. */
+/* These reads at the end belong to the history. */
 static const char *const last_looks[] = {
     "number list p",      "queue list desk",   "queue list desk state=seated",
     "queue agents desk",  "queue stats desk",  "room get lounge",
@@ -684,9 +685,9 @@ static void one_history(const struct plan *plan, const struct workload_scope *sc
 
         lines[n_first][0] = '\0';
         workload_put(lines[n_first], "%s now=%" PRId64, workload_begin[i], WORKLOAD_T0);
-        /* Who is away would come back by a heartbeat; and one that nobody was told of is no
-         * version that is missing, yet somebody lives on.  The end of a refusal makes no version,
-         * either, so with kills none ends. */
+        /* A user that is away would come back by a heartbeat.  A heartbeat makes no version, so one
+         * without an answer could not be found by its version.  The end of a refusal makes no
+         * version, either, so with kills none ends. */
         if (strstr(lines[n_first], " desk ") != NULL)
             (void)snprintf(lines[n_first], WORKLOAD_LINE,
                            "queue set desk ttl=%d again=%d history=20 now=%" PRId64,

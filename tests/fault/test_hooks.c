@@ -7,11 +7,11 @@
  * hook is alone in a world first; then come sets of about half of them, until every two have been
  * together with every verb (USHER_LONG=1: every three).  At the end of each world:
  *
- *   coverage  every verb was executed in it; on each store every verb has done something
- *   audit     the store, and its authority, have no fault
- *   notices   who watches alone hears of versions that follow on each other
- *   memory    every block was given back, with the size that it has
- *   trace     each command was traced
+ *   coverage:  every verb was executed in it; on each store every verb has done something.
+ *   audit:     the store, and its authority, have no fault.
+ *   notices:   a single watcher receives versions that follow on each other.
+ *   memory:    every block was given back, with the size that it has.
+ *   trace:     each command was traced.
  *
  * Other tests below: what hooks and watchers may do within their calls works, what they must not
  * do is refused in words.
@@ -50,13 +50,13 @@
     X(AUTHORITY, "an authority")                                    \
     X(JOURNAL, "an authority with a journal")                       \
     X(EXTENSION, "an extension")                                    \
-    X(PRESENCE, "rooms that tell of who comes and goes together")   \
+    X(PRESENCE, "rooms that coalesce notices of joins and leaves")  \
     X(LEAST, "max=1")                                               \
     X(BATCH, "batches of 64")                                       \
     X(SECOND, "a second engine on the same store, watched as well") \
     X(SECOND_CLOSES, "a second engine that is closed and opened")   \
     X(REPLICA, "replicas of rooms")                                 \
-    X(HANDS, "a store that changes hands, if it can")               \
+    X(HANDS, "a store that is taken over, if it can be")            \
     X(IDS, "ids of a dispenser in the process")
 
 enum hook {
@@ -113,7 +113,7 @@ static void file_remove(const char *url)
 
 /* ---- a world ------------------------------------------------------------------------ */
 
-struct heard_of {
+struct last_received {
     uint64_t epoch, version;
 };
 
@@ -134,11 +134,11 @@ struct world {
     struct usher_replica *replicas[RANDOM_SCOPES];
     int64_t clock;
     struct random_listener ear;
-    struct heard_of heard[NOUNS][RANDOM_SCOPES];
+    struct last_received last[NOUNS][RANDOM_SCOPES];
     unsigned nested;
-    unsigned long told, opened, commands; /* opened: rooms, by the first engine */
-    bool dense;                           /* what is heard must be */
-    char bad[200];                        /* what was wrong with a notice */
+    unsigned long notices, opened, commands; /* opened: rooms, by the first engine */
+    bool dense;                              /* received versions have no gaps */
+    char bad[200];                           /* what was wrong with a notice */
     unsigned given[NOUNS][64];
 };
 
@@ -220,14 +220,14 @@ static void give(struct world *w, struct usher_engine *e, struct random_command 
     busy = false;
 }
 
-static void hear(void *payload, const struct usher_notice *n)
+static void on_notice(void *payload, const struct usher_notice *n)
 {
     struct world *w = payload;
 
-    w->told++;
+    w->notices++;
     w->hooks.read += hooks_read_notice(n);
     for (unsigned i = 0; i < RANDOM_SCOPES; i++) {
-        struct heard_of *h = &w->heard[n->noun][i];
+        struct last_received *h = &w->last[n->noun][i];
 
         if (n->scope.size != strlen(random_scope(n->noun, i)) ||
             memcmp(n->scope.data, random_scope(n->noun, i), n->scope.size) != 0)
@@ -236,11 +236,11 @@ static void hear(void *payload, const struct usher_notice *n)
             (void)fprintf(stderr, "  %s %016" PRIx64 " %" PRIu64 " %s\n", random_scope(n->noun, i),
                           n->epoch, n->version, usher_verb_word(n->verb));
         if (n->verb == USHER_NOTICE_LOST && h->epoch == n->epoch) {
-            /* no change, and told behind those of its batch: of a version that was told of */
+            /* no change; it follows the notices of its batch and names a version of one before */
             if (w->dense && n->version > h->version && w->bad[0] == '\0')
                 (void)snprintf(w->bad, sizeof w->bad,
                                "%s: up to version %" PRIu64 " nothing is lost, and %" PRIu64
-                               " is the last one told",
+                               " is the last one received",
                                random_scope(n->noun, i), n->version, h->version);
             if (n->noun == USHER_ROOM && w->replicas[i] != NULL)
                 (void)usher_replica_notice(w->replicas[i], n);
@@ -248,7 +248,7 @@ static void hear(void *payload, const struct usher_notice *n)
         }
         if (w->dense && h->epoch == n->epoch && n->before != h->version && w->bad[0] == '\0')
             (void)snprintf(w->bad, sizeof w->bad,
-                           "%s: `%s` of version %" PRIu64 " is told behind %" PRIu64
+                           "%s: `%s` of version %" PRIu64 " is received after %" PRIu64
                            ", and follows on %" PRIu64,
                            random_scope(n->noun, i), usher_verb_word(n->verb), n->version,
                            h->version, n->before);
@@ -260,7 +260,7 @@ static void hear(void *payload, const struct usher_notice *n)
 }
 
 /* Commands within, and is gone for a while. */
-static void hear_and_command(void *payload, const struct usher_notice *n)
+static void on_notice_command(void *payload, const struct usher_notice *n)
 {
     struct world *w = payload;
     static struct random_command c;
@@ -285,7 +285,7 @@ static void hear_and_command(void *payload, const struct usher_notice *n)
     w->hooks.read += hooks_read_notice(n); /* it is still there */
 }
 
-static void extension_told(void *payload, const struct usher_extension_event *event)
+static void on_extension_event(void *payload, const struct usher_extension_event *event)
 {
     struct world *w = payload;
 
@@ -307,7 +307,7 @@ static void line_print(void *payload, const char *line)
     if ((w->store == &own_store || strcmp(w->store->name, "memory") == 0) &&
         is_on(w, HOOK(SECOND) | HOOK(SECOND_CLOSES)) && strstr(line, " a second time") != NULL)
         return;
-    /* told, and no fault */
+    /* reported, and no fault */
     if (strstr(line, "differs from its entry in the authority") != NULL ||
         strstr(line, "the authority does not have it yet") != NULL ||
         strstr(line, "the authority has it and the store does not") != NULL)
@@ -391,9 +391,9 @@ static void world_open(struct world *w, const struct test_store *store, uint32_t
     w->dense = is_on(w, HOOK(WATCHER)) &&
                !is_on(w, HOOK(ALLOC_FAILS) | HOOK(SECOND) | HOOK(SECOND_CLOSES));
     if (is_on(w, HOOK(WATCHER) | HOOK(REPLICA)))
-        watch(w, w->e, NULL, hear, &w->all);
+        watch(w, w->e, NULL, on_notice, &w->all);
     if (is_on(w, HOOK(EXTENSION)) &&
-        usher_room_extend(w->e, "wb", extension_told, w, &w->extension) != USHER_OK)
+        usher_room_extend(w->e, "wb", on_extension_event, w, &w->extension) != USHER_OK)
         w->extension = NULL;
     for (unsigned i = 0; i < RANDOM_SCOPES && is_on(w, HOOK(REPLICA)); i++)
         if (usher_replica_open(random_scope(USHER_ROOM, i), w->opt.alloc, &w->replicas[i]) !=
@@ -413,10 +413,10 @@ static void second_turn(struct world *w)
     }
     if (w->second == NULL && is_on(w, HOOK(SECOND) | HOOK(SECOND_CLOSES)) &&
         rng_chance(&w->rng, 50) && opened(w, &w->second) && is_on(w, HOOK(WATCHER)))
-        watch(w, w->second, NULL, hear, &w->of_second);
+        watch(w, w->second, NULL, on_notice, &w->of_second);
 }
 
-/* What is more than a command, or none. */
+/* Make a call that is more than one command, or none. */
 static void others(struct world *w)
 {
     struct usher_engine *e = w->second != NULL && rng_chance(&w->rng, 40) ? w->second : w->e;
@@ -503,9 +503,9 @@ static void replicas_ask(struct world *w)
 static void watchers_turn(struct world *w)
 {
     if (is_on(w, HOOK(WATCHER_OF_ONE)) && w->one == NULL)
-        watch(w, w->e, random_scope(USHER_ROOM, 0), hear_and_command, &w->one);
+        watch(w, w->e, random_scope(USHER_ROOM, 0), on_notice_command, &w->one);
     if (is_on(w, HOOK(WATCHER_NESTS)) && w->nests == NULL)
-        watch(w, w->e, NULL, hear_and_command, &w->nests);
+        watch(w, w->e, NULL, on_notice_command, &w->nests);
     w->nested = is_on(w, HOOK(WATCHER_NESTS)) ? 0 : 200;
 }
 
@@ -524,7 +524,7 @@ static void world_close(struct world *w, unsigned nouns)
     if (is_on(w, HOOK(TRACE)))
         assert_true(atomic_load(&w->hooks.traced) >= w->commands);
     if (is_on(w, HOOK(WATCHER)) && w->all != NULL && nouns == RANDOM_ALL)
-        assert_true(w->told > 0 || w->opened < (is_on(w, HOOK(ALLOC_FAILS)) ? 4 : 1));
+        assert_true(w->notices > 0 || w->opened < (is_on(w, HOOK(ALLOC_FAILS)) ? 4 : 1));
     for (unsigned code = 1; code < NOUNS; code++)
         for (unsigned i = 0; (nouns >> code & 1u) != 0 && i < usher__noun(code)->n_verbs; i++)
             if (w->given[code][usher__noun(code)->verbs[i].verb & 63] == 0)
@@ -604,7 +604,7 @@ static struct {
     uint64_t seed;
 } now;
 
-/* What a failed world was. */
+/* Run a world.  Its parameters stay in `now` for world_say() if it fails. */
 static void world(const struct test_store *store, uint32_t on, uint64_t seed, unsigned nouns,
                   unsigned rounds)
 {
@@ -814,7 +814,7 @@ static void intrude(struct intruder *i)
     i->refused += usher_check(i->e, NULL, NULL, NULL, &found) == USHER_INVALID;
     usher_close(i->e);
     i->closes += strstr(usher_message(), "stays open") != NULL;
-    /* another one is nobody's business */
+    /* calls of another engine are allowed */
     if (i->other != NULL)
         assert_true(ask_number_reg(i->other, "p", "n1") <= USHER_MISSING);
 }
@@ -840,7 +840,7 @@ static void intruding_trace(void *payload, const struct usher_operation *c,
     intrude(payload);
 }
 
-TEST(hooks_that_use_their_engine_are_told)
+TEST(hooks_that_use_their_engine_are_refused)
 {
     for (unsigned s = 0; s <= n_stores; s++) {
         for (unsigned kind = 0; kind < 2; kind++) {
@@ -862,7 +862,7 @@ TEST(hooks_that_use_their_engine_are_told)
             assert_int_equal(usher_open(url, &opt, &e), USHER_OK);
             i.e = e;
             assert_int_equal(ask_number_add(e, "p", "n1", NULL), USHER_OK);
-            assert_string_equal(usher_message(), ""); /* what the hook was told is not for us */
+            assert_string_equal(usher_message(), ""); /* without the messages of the hook's calls */
             assert_true(i.asked > 0);
             assert_int_equal(i.refused, i.asked);
             assert_int_equal(i.closes * 3, i.asked);
@@ -949,7 +949,7 @@ static enum usher_status side_twice(struct usher_authority *a, int64_t deadline_
     return USHER_OK;
 }
 
-/* Tells one, whatever there is. */
+/* Return one event, for any arguments. */
 static enum usher_status side_events(struct usher_authority *a, enum usher_noun noun,
                                      const struct usher_text *name, uint64_t row, size_t max,
                                      int64_t deadline_ms, usher_authority_event_fn *fn,
@@ -1035,7 +1035,7 @@ static void intruding_event(void *payload, const struct usher_authority_event *e
     intrude(payload);
 }
 
-TEST(sides_that_use_their_engine_are_told)
+TEST(callouts_that_use_their_engine_are_refused)
 {
     static struct intruding_sides s;
 

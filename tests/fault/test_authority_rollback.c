@@ -436,17 +436,17 @@ static void on_store(const char *name)
     run(name, url, nothing_is_lost_but_the_authority);
 }
 
-TEST(sixty_four_clients_take_from_memory_while_the_authority_is_away)
+TEST(clients_take_from_memory_while_the_authority_is_away)
 {
     on_store("memory");
 }
 
-TEST(sixty_four_clients_take_from_sqlite_while_the_authority_is_away)
+TEST(clients_take_from_sqlite_while_the_authority_is_away)
 {
     on_store("sqlite");
 }
 
-TEST(sixty_four_clients_take_from_redis_while_it_is_lost_in_every_way)
+TEST(clients_take_from_redis_while_it_is_lost_in_every_way)
 {
 #ifdef USHER_WITH_REDIS
     static const char *const lines[] = { "repl-diskless-sync-delay 0", NULL };

@@ -517,7 +517,7 @@ TEST(two_engines_with_one_journal_are_silent)
 }
 
 /* The journal knows until when a number is held: for ever, or as long as it was renewed. */
-TEST(a_hold_without_a_lease_and_a_renewed_one_are_not_issued_again)
+TEST(holds_without_a_lease_or_renewed_are_not_issued_again)
 {
     static const char *const holds[] = { "serial reserve g lease=0",
                                          "serial reserve g owner=ann lease=1000" };

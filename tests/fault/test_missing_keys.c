@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Scopes of Redis of which one of the three keys is gone, or whose lists are not what its records
- * say: nobody is told anything by what is left; `check` finds it, `check --repair` puts it right,
- * and what is right then is, member by member, what was there before.
+ * Scopes of Redis with one of their three keys missing, or with lists that differ from the records.
+ * No command answers from the remaining keys; `check` reports the damage and `check --repair`
+ * repairs it.  Each key then has the members that it had before.
  */
 #include "lib/test.h"
 
@@ -98,38 +98,38 @@ static bool is_there(const char *key)
     return there;
 }
 
-/* What the audit tells, put together. */
-struct told {
+/* The lines of an audit. */
+struct report {
     char text[8192];
 };
 
-static void tell(void *payload, const char *line)
+static void add_line(void *payload, const char *line)
 {
-    struct told *t = payload;
+    struct report *t = payload;
     size_t n = strlen(t->text);
 
     (void)snprintf(t->text + n, sizeof t->text - n, "%s\n", line);
 }
 
-static struct usher_check_result check(const struct usher_check_options *opt, struct told *t)
+static struct usher_check_result check(const struct usher_check_options *opt, struct report *t)
 {
     struct usher_check_result found;
 
     memset(t, 0, sizeof *t);
-    if (usher_check(engine, opt, tell, t, &found) != USHER_OK)
+    if (usher_check(engine, opt, add_line, t, &found) != USHER_OK)
         fail_msg("check: %s", usher_message());
     return found;
 }
 
 static void sound(void)
 {
-    struct told t;
+    struct report t;
 
     if (check(NULL, &t).faults != 0)
         fail_msg("%s", t.text);
 }
 
-/* Of each noun a scope with what is ready, due, held and listed, and its verbs. */
+/* A scope of each noun, with entries that are ready, due, held and listed, and its verbs. */
 static struct noun {
     enum usher_noun noun;
     const char *scope, *make[16], *verbs[40]; /* verbs_of_the_tables() puts those that have none */
@@ -295,8 +295,8 @@ static void same_digest(const struct noun *n, const char *digest)
     assert_string_equal(now, digest);
 }
 
-/* A verb that has no line above has one with what it must be given: none is forgotten when one is
- * added.  What becomes of `drop` is in conformance/suite_drop.c. */
+/* Each verb without a line above gets one with its required arguments, so that new verbs are
+ * tested. conformance/suite_drop.c tests `drop`. */
 static void verbs_of_the_tables(void)
 {
     static char texts[40][128];
@@ -327,7 +327,7 @@ static void verbs_of_the_tables(void)
     }
 }
 
-/* Whoever asks is told of the damage, by the name of what is gone. */
+/* Check that @text is refused with a message about the damage that names the missing @part. */
 static void is_damage(const char *text, const char *part)
 {
     struct usher_result r = expect(engine, USHER_UNAVAILABLE, "%s", text);
@@ -343,8 +343,8 @@ static void ignore(void *payload, const struct usher_notice *n)
     (void)n;
 }
 
-/* That is what these were before the key went, or nothing at all: an answer never is half right. */
-TEST(no_verb_answers_by_what_is_left)
+/* The digest of a scope with a missing list is that of before; without the hash there is none. */
+TEST(no_verb_answers_from_a_damaged_scope)
 {
     static const char *const parts[] = { "the hash ", ":index ", ":held " };
 
@@ -360,7 +360,7 @@ TEST(no_verb_answers_by_what_is_left)
             assert_true(redis_do_ok(server, "DEL", k.name[i], NULL));
             for (size_t v = 0; v < 40 && n->verbs[v] != NULL; v++)
                 is_damage(n->verbs[v], parts[i]);
-            /* with somebody who listens there is no short way */
+            /* a watcher turns off the fast path */
             assert_int_equal(usher_watch(engine, n->noun, n->scope, ignore, NULL, &watch),
                              USHER_OK);
             for (size_t v = 0; v < 3; v++)
@@ -444,10 +444,10 @@ static void same_members(const redisReply *a, const char *key)
 }
 
 /* Found, mended, and as it was. */
-static void mends(const struct noun *n, const struct keys *k, const char *digest,
-                  redisReply *const lists[2], const char *found_by, const char *said)
+static void check_repair(const struct noun *n, const struct keys *k, const char *digest,
+                         redisReply *const lists[2], const char *found_by, const char *said)
 {
-    struct told t;
+    struct report t;
     struct usher_check_result found = check(NULL, &t);
 
     assert_true(found.faults > 0 && found.repaired == 0);
@@ -464,7 +464,7 @@ static void mends(const struct noun *n, const struct keys *k, const char *digest
         same_members(lists[i], k->name[1 + i]);
 }
 
-TEST(lists_are_made_from_the_records)
+TEST(missing_lists_are_rebuilt_from_the_records)
 {
     for (const struct noun *n = nouns; n < nouns + NOUNS; n++) {
         struct keys k;
@@ -475,20 +475,22 @@ TEST(lists_are_made_from_the_records)
         for (int i = 0; i < 2; i++)
             lists[i] = members(k.name[1 + i]);
         assert_true(redis_do_ok(server, "DEL", k.name[1], NULL));
-        mends(n, &k, digest, lists, "its key :index is gone", "repaired, :index was missing: ");
+        check_repair(n, &k, digest, lists, "its key :index is gone",
+                     "repaired, :index was missing: ");
         assert_true(redis_do_ok(server, "DEL", k.name[2], NULL));
-        mends(n, &k, digest, lists, "its key :held is gone", "repaired, :held was missing: ");
+        check_repair(n, &k, digest, lists, "its key :held is gone",
+                     "repaired, :held was missing: ");
         assert_true(redis_do_ok(server, "DEL", k.name[1], k.name[2], NULL));
-        mends(n, &k, digest, lists, "its key :held is gone",
-              "repaired, :index was missing, :held was missing: ");
+        check_repair(n, &k, digest, lists, "its key :held is gone",
+                     "repaired, :index was missing, :held was missing: ");
         for (int i = 0; i < 2; i++)
             freeReplyObject(lists[i]);
     }
 }
 
 /* As an older library left them: it wrote on without the rest of the list. */
-static void wrong_lists_are_mended(const struct noun *n, const struct keys *k, const char *digest,
-                                   redisReply *const lists[2])
+static void check_wrong_lists(const struct noun *n, const struct keys *k, const char *digest,
+                              redisReply *const lists[2])
 {
     static const char strange[] = "12\0\0\0\0\0\0\x01nowhere";
 
@@ -499,21 +501,21 @@ static void wrong_lists_are_mended(const struct noun *n, const struct keys *k, c
             const size_t sizes[] = { 4, strlen(k->name[1 + i]), (size_t)member->len };
 
             freeReplyObject(must(redis_do_argv(server, 3, rem, sizes)));
-            mends(n, k, digest, lists, n->scope,
-                  "repaired: 1 entries added to the lists, 0 removed");
+            check_repair(n, k, digest, lists, n->scope,
+                         "repaired: 1 entries added to the lists, 0 removed");
         }
         {
             const char *add[] = { "ZADD", k->name[1 + i], "0", strange };
             const size_t sizes[] = { 4, strlen(k->name[1 + i]), 1, sizeof strange - 1 };
 
             freeReplyObject(must(redis_do_argv(server, 4, add, sizes)));
-            mends(n, k, digest, lists, n->scope,
-                  "repaired: 0 entries added to the lists, 1 removed");
+            check_repair(n, k, digest, lists, n->scope,
+                         "repaired: 0 entries added to the lists, 1 removed");
         }
     }
 }
 
-/* Of what is lost there is one list, by which alone it is found. */
+/* Lost serials are in one list only, and are found by it alone. */
 TEST(lists_of_lost_serials_are_repaired)
 {
     const struct noun *n = &nouns[3];
@@ -529,7 +531,7 @@ TEST(lists_of_lost_serials_are_repaired)
     for (size_t m = 0; m < lists[0]->elements; m += 2)
         ranges += memcmp(lists[0]->element[m]->str, "60", 2) == 0;
     assert_int_equal(ranges, 1);
-    wrong_lists_are_mended(n, &k, digest, lists);
+    check_wrong_lists(n, &k, digest, lists);
     /* and what was mended is settled */
     expect_ok(engine, "serial void s B000004 token=6 n=2");
     expect_ok(engine, "serial confirm s B000003 token=6");
@@ -538,7 +540,7 @@ TEST(lists_of_lost_serials_are_repaired)
         freeReplyObject(lists[i]);
 }
 
-TEST(lists_that_are_wrong_are_mended)
+TEST(wrong_lists_are_repaired)
 {
     const struct noun *n = &nouns[0];
     struct keys k;
@@ -548,7 +550,7 @@ TEST(lists_that_are_wrong_are_mended)
     make(n, &k, digest);
     for (int i = 0; i < 2; i++)
         lists[i] = members(k.name[1 + i]);
-    wrong_lists_are_mended(n, &k, digest, lists);
+    check_wrong_lists(n, &k, digest, lists);
     /* a count, and the time when something is due (which may be late only) */
     head = must(redis_do(server, "HGET", k.name[0], "head", NULL));
     for (int what = 0; what < 2; what++) {
@@ -561,8 +563,8 @@ TEST(lists_that_are_wrong_are_mended)
         else
             memset(head->str + 31, 0xff, 7);
         freeReplyObject(must(redis_do_argv(server, 4, argv, sizes)));
-        mends(n, &k, digest, lists, what == 0 ? "count 5 " : "is due before",
-              "repaired: 0 entries");
+        check_repair(n, &k, digest, lists, what == 0 ? "count 5 " : "is due before",
+                     "repaired: 0 entries");
         if (what == 0)
             head->str[45 + 7 * 5 + 6]--;
     }
@@ -571,12 +573,12 @@ TEST(lists_that_are_wrong_are_mended)
         freeReplyObject(lists[i]);
 }
 
-/* Nothing can be made of lists alone: that they go, and the scope with them, is said. */
+/* Lists alone cannot be repaired: the repair reports the scope as lost and removes the lists. */
 TEST(a_scope_without_its_hash_is_lost)
 {
     for (const struct noun *n = nouns; n < nouns + NOUNS; n++) {
         struct keys k;
-        struct told t;
+        struct report t;
         struct usher_check_result found;
         char digest[33];
 
@@ -594,7 +596,7 @@ TEST(a_scope_without_its_hash_is_lost)
         for (size_t i = 0; i < sizeof n->make / sizeof *n->make && n->make[i] != NULL; i++)
             expect_ok(engine, "%s", n->make[i]);
         sound();
-        /* of a hash without a header there is more, so a person has to look at it */
+        /* a hash without a header still has records: a person must decide about it */
         assert_true(redis_do_ok(server, "HDEL", k.name[0], "head", NULL));
         is_damage(n->verbs[0], "the hash ");
         found = check(&repairing, &t);
@@ -606,7 +608,7 @@ TEST(a_scope_without_its_hash_is_lost)
     }
 }
 
-/* Who mended was killed: nobody does anything until somebody else has done it. */
+/* The process of a repair was killed: commands are refused until the repair is repeated. */
 TEST(a_repair_is_repeated_after_its_process_was_killed)
 {
     const struct noun *n = &nouns[0];
@@ -630,15 +632,17 @@ TEST(a_repair_is_repeated_after_its_process_was_killed)
             assert_true(redis_do_ok(server, "DEL", k.name[1], NULL));
         for (size_t v = 0; v < 40 && n->verbs[v] != NULL; v++)
             is_damage(n->verbs[v], "has begun to repair");
-        mends(n, &k, digest, lists, "a repair of it is under way, or was interrupted", "repaired");
+        check_repair(n, &k, digest, lists, "a repair of it is under way, or was interrupted",
+                     "repaired");
     }
     freeReplyObject(head);
     for (int i = 0; i < 2; i++)
         freeReplyObject(lists[i]);
 }
 
-/* The room is not in the index then, or cannot be told to be: the rest of the check goes on. */
-TEST(the_index_of_rooms_is_mended_as_well)
+/* Rooms may be missing in the damaged index, or are not known to be there.  The check of the other
+ * scopes continues. */
+TEST(the_index_of_rooms_is_repaired)
 {
     const struct noun *n = &nouns[2];
     struct keys k, room;
@@ -648,7 +652,7 @@ TEST(the_index_of_rooms_is_mended_as_well)
     for (int i = 0; i < 3; i++) {
         struct usher_check_result found;
         struct usher_result r;
-        struct told t;
+        struct report t;
 
         make(n, &room, digest);
         found_keys = must(redis_do(server, "KEYS", "{p*}:rooms", NULL));
@@ -734,13 +738,13 @@ static void *repairs(void *payload)
     return NULL;
 }
 
-/* Two who mend and two who call, while keys go: nobody is ever told anything false. */
-TEST(a_repair_runs_beside_calls_and_another_repair)
+/* Two threads repair and two call while keys are removed: no answer is wrong. */
+TEST(answers_are_right_while_two_repairs_run)
 {
     struct caller callers[CALLERS];
-    pthread_t menders[2];
+    pthread_t repairers[2];
     struct usher_check_result found;
-    struct told t;
+    struct report t;
 
     assert_true(redis_do_ok(server, "FLUSHALL", NULL));
     for (int i = 101; i < 111; i++) {
@@ -758,12 +762,12 @@ TEST(a_repair_runs_beside_calls_and_another_repair)
         assert_int_equal(pthread_create(&callers[i].thread, NULL, calls, &callers[i]), 0);
     }
     for (int i = 0; i < 2; i++)
-        assert_int_equal(pthread_create(&menders[i], NULL, repairs, NULL), 0);
+        assert_int_equal(pthread_create(&repairers[i], NULL, repairs, NULL), 0);
     for (int round = 0; round < ROUNDS; round++) {
         const char *key = round % 2 == 0 ? "{p}:number:index" : "{p}:number:held";
 
         assert_true(redis_do_ok(server, "DEL", key, NULL));
-        /* the menders see to it, and all goes on */
+        /* the repairers see to it, and all goes on */
         for (unsigned i = 0; i < CALLERS; i++) {
             unsigned before = atomic_load(&callers[i].calls);
 
@@ -775,7 +779,7 @@ TEST(a_repair_runs_beside_calls_and_another_repair)
     for (unsigned i = 0; i < CALLERS; i++)
         (void)pthread_join(callers[i].thread, NULL);
     for (int i = 0; i < 2; i++)
-        (void)pthread_join(menders[i], NULL);
+        (void)pthread_join(repairers[i], NULL);
     for (unsigned i = 0; i < CALLERS; i++)
         if (callers[i].wrong[0] != '\0')
             fail_msg("%s", callers[i].wrong);

@@ -5,8 +5,8 @@
  * For n = 1, 2, … the whole scenario runs with the n-th allocation failing, until a run in
  * which none failed: the public calls of numbers, then the script of each noun (lib/script.h).
  * Every call either does what it says or answers NOMEM (or UNAVAILABLE) and has changed nothing,
- * which is asked by digest; repeated with memory it succeeds, and what follows is answered as
- * ever; nothing leaks, every size given back is the size taken, and the audit is clean.
+ * which the digest shows.  Repeated with memory it succeeds, and later commands have their usual
+ * answers.  Nothing leaks, every size given back is the size taken, and the audit is clean.
  */
 #include "lib/test.h"
 
@@ -148,7 +148,7 @@ static enum usher_status do_hangup(struct world *w)
     return ask_number_hangup(w->e, "p", w->hold.number, w->hold.token, 1000);
 }
 
-/* What the store has lost: with a record in the list of its node. */
+/* Renew a hold that the store has lost; its record is in the list of a node. */
 static enum usher_status do_take_back(struct world *w)
 {
     struct ask_number_call_options opt = { 0 };
@@ -243,9 +243,9 @@ static bool is_heartbeat(const char *line)
     return found;
 }
 
-/* Nothing is changed unless it succeeds.  What ends by itself, and a heartbeat, are written before
- * the command, and memory cannot take them back; and what is left of an old room is erased by
- * commands of their own, before one is opened. */
+/* Return whether the call changes nothing if it fails.  Expiries and heartbeats are written before
+ * the command, and the memory store cannot undo them; the remains of an old room are erased by
+ * commands of their own before a room is opened. */
 static bool is_atomic(const struct world *w, size_t i)
 {
     const char *line = w->script != NULL ? w->script->lines[i] : "";
@@ -408,7 +408,7 @@ static void all_calls(const char *url, const char *file)
         each_call(url, file, &scripts[i]);
 }
 
-static unsigned halves; /* that were told */
+static unsigned halves; /* bulk commands that returned OK with fewer changes */
 
 enum { STEP = 64 }; /* changes that one command makes at most */
 
@@ -432,7 +432,7 @@ static void finish_steps(struct usher_engine *e, struct usher_operation *c, uint
     }
 }
 
-/* A command that makes many changes: on a store that does not take back, it tells what it did. */
+/* A command that makes many changes: on a store without rollback its answer counts those made. */
 static bool half_way(const char *url, enum usher_verb verb, unsigned long nth, bool for_ever)
 {
     enum { MANY = 300 }; /* more than a step */
@@ -464,7 +464,7 @@ static bool half_way(const char *url, enum usher_verb verb, unsigned long nth, b
         (void)snprintf(group, sizeof group, "g%d", i % 8);
         assert_int_equal(ask_number_add(e, "p", number, group), USHER_OK);
     }
-    /* never idle and up all at once, which would leave room behind */
+    /* numbers are never idle and up all at once, which would leave spare capacity in a list */
     for (int i = 0; i < MANY; i++) {
         char number[16];
 

@@ -3,8 +3,8 @@
  * An event loop on a Redis server that is slow, stopped or gone: no call of the loop stands still,
  * every command has its answer, what was done is done once, and a small timeout comes back.
  *
- * What a call takes is measured by the clock of the machine, so bounds are wide: a call that waits
- * takes as long as the outage.
+ * The duration of a call is measured by the clock of the machine, so bounds are wide: a call that
+ * waits takes as long as the outage.
  */
 #include "lib/test.h"
 
@@ -156,7 +156,7 @@ static unsigned ticks(struct host *h, int64_t ms, int64_t timeout_ms)
 
 #define DELAY_MS 300
 
-TEST(a_slow_server_holds_no_turn_up)
+TEST(a_slow_server_does_not_block_the_loop)
 {
     struct host h;
 
@@ -181,7 +181,7 @@ TEST(a_slow_server_holds_no_turn_up)
 
 #define STOP_MS 1500
 
-TEST(nor_does_one_that_is_stopped)
+TEST(a_stopped_server_does_not_block_the_loop)
 {
     struct usher_watcher *room, *all;
     struct host h;
@@ -212,8 +212,8 @@ TEST(nor_does_one_that_is_stopped)
     usher_close(h.e);
 }
 
-/* With nothing but the loop: its hold ends, and the sweep is not waited for. */
-TEST(a_scope_is_tended_without_waiting)
+/* Holds expire while only the loop runs, and no call waits for the sweep. */
+TEST(a_scope_is_swept_without_blocking)
 {
     const struct usher_value number = USHER_T(USHER_FIELD_NUMBER, "1"),
                              lease = USHER_N(USHER_FIELD_LEASE, 40);
@@ -248,8 +248,8 @@ TEST(a_scope_is_tended_without_waiting)
     usher_close(h.e);
 }
 
-/* A room and the index of rooms are two scopes: an `open` is several trips to the server. */
-TEST(a_room_is_opened_and_closed_without_waiting)
+/* A room and the index of rooms are two scopes: an `open` is several round trips. */
+TEST(a_room_is_opened_and_closed_without_blocking)
 {
     static const enum usher_verb verbs[] = { USHER_ROOM_OPEN, USHER_ROOM_CLOSE, USHER_ROOM_OPEN };
     const struct usher_value member = USHER_T(USHER_FIELD_MEMBER, "ann");
@@ -290,9 +290,9 @@ TEST(a_room_is_opened_and_closed_without_waiting)
 
 #define ROOMS 40
 
-/* Connections break, or the engine is closed, at any step of it: whatever was said, a room that is
- * open has an entry. */
-TEST(a_room_that_is_open_is_listed_whatever_breaks)
+/* Connections break, or the engine is closed, at any step of an `open`: after any answer, a room
+ * that is open has an entry. */
+TEST(an_open_room_is_listed_when_connections_break)
 {
     static const enum proxy_fault_kind kinds[] = { PROXY_SWALLOW_REPLY, PROXY_DROP_REQUEST,
                                                    PROXY_CUT_REQUEST, PROXY_CUT_REPLY };
@@ -418,8 +418,9 @@ TEST(a_room_is_opened_with_little_memory)
     assert_true(k > 20);
 }
 
-/* A byte of an answer each millisecond: no command has the time that it takes to connect. */
-TEST(a_small_timeout_comes_back)
+/* A byte of an answer each millisecond: connecting takes longer than the timeout of each command.
+ */
+TEST(a_connection_completes_after_commands_timed_out)
 {
     struct proxy_counts before, after;
     struct host h;
@@ -534,12 +535,12 @@ TEST(cancel_leaves_a_command_that_has_begun)
     proxy_set_paused(proxy, true);
     post_add(&h, LONG_MS);
     tick(&h);
-    usher_close(h.e); /* and waits for nobody */
+    usher_close(h.e); /* does not wait for the server */
     proxy_set_paused(proxy, false);
     assert_in_range(clock_us() - began_us, 0, LONG_MS * 1000 / 2);
 }
 
-TEST(a_child_leaves_it_to_its_parent)
+TEST(a_child_leaves_posted_commands_to_its_parent)
 {
     struct host h;
     pid_t child;

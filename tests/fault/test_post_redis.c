@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Posted commands while a Redis server is stopped: each has its answer in time, and later ones are
- * done when the server goes on.  A watcher whose notices are collected hears each before its reply,
- * and of a gap where the answer is not known.
+ * done when the server continues.  The notice of a command is collected before its reply; if the
+ * answer is unknown, a gap is collected.
  */
 #include "lib/test.h"
 
@@ -24,7 +24,7 @@ TEST_SERVER(server);
 /* Events of a watcher, and answers that are not known, so far. */
 static struct {
     unsigned notices, gaps, unknown;
-} heard;
+} seen_events;
 
 static void post(struct usher_engine *e, uintptr_t from, uintptr_t n, int64_t timeout_ms)
 {
@@ -40,22 +40,23 @@ static void post(struct usher_engine *e, uintptr_t from, uintptr_t n, int64_t ti
     }
 }
 
-/* The next reply.  What a watcher hears before is counted. */
+/* Return the next reply.  Count the notices and gaps that come before it. */
 static const struct usher_event *next_reply(struct usher_engine *e)
 {
     const struct usher_event *event = usher_collect(e, LONG_MS);
 
     while (event != NULL && event->kind != USHER_EVENT_REPLY) {
-        heard.notices += event->kind == USHER_EVENT_NOTICE;
-        heard.gaps += event->kind == USHER_EVENT_GAP;
+        seen_events.notices += event->kind == USHER_EVENT_NOTICE;
+        seen_events.gaps += event->kind == USHER_EVENT_GAP;
         usher_event_done(event);
         event = usher_collect(e, LONG_MS);
     }
     return event;
 }
 
-/* Those with the tags from @from on, in order, @done.  Or not done, in doubt or not: then one that
- * had no time left before it was begun may come before one that was. */
+/* Collect the replies with the tags from @from on, in order, if @done.  If not @done they are
+ * unknown or unavailable, and a command without time left may be answered before one that was sent.
+ */
 static void collect(struct usher_engine *e, uintptr_t from, uintptr_t n, bool done)
 {
     bool seen[N] = { false };
@@ -70,7 +71,7 @@ static void collect(struct usher_engine *e, uintptr_t from, uintptr_t n, bool do
         assert_false(seen[(uintptr_t)event->tag - from]);
         seen[(uintptr_t)event->tag - from] = true;
         status = event->reply->status;
-        heard.unknown += status == USHER_UNKNOWN;
+        seen_events.unknown += status == USHER_UNKNOWN;
         if (done ? !USHER_IS_DONE(status) : status != USHER_UNAVAILABLE && status != USHER_UNKNOWN)
             fail_msg("%" PRIuPTR ": %s (%s)", tag, usher_status_word(status),
                      event->reply->message);
@@ -95,13 +96,13 @@ static void a_stopped_server(bool with_worker)
     assert_true(redis_do_ok(server, "FLUSHALL", NULL));
     if (usher_open(redis_server_url(server, url), NULL, &e) != USHER_OK)
         fail_msg("%s", usher_message());
-    memset(&heard, 0, sizeof heard);
+    memset(&seen_events, 0, sizeof seen_events);
     assert_int_equal(usher_watch_events(e, USHER_NUMBER, NULL, 0, 0, NULL, &watcher), USHER_OK);
     if (with_worker)
         assert_int_equal(pthread_create(&worker, NULL, work, e), 0);
     post(e, 0, N, LONG_MS);
     collect(e, 0, N, true);
-    assert_int_equal(heard.notices, N); /* each before its reply */
+    assert_int_equal(seen_events.notices, N); /* each before its reply */
     assert_int_equal(redis_server_kill(server, SIGSTOP), 0);
     began = clock_ms();
     post(e, N, N, TIMEOUT_MS);
@@ -113,8 +114,8 @@ static void a_stopped_server(bool with_worker)
     post(e, 2 * N, N, LONG_MS);
     collect(e, 2 * N, N, true);
     assert_null(usher_collect(e, 0));
-    assert_true(heard.notices >= 2 * N);
-    assert_true(heard.unknown == 0 || heard.gaps > 0); /* nothing is missing silently */
+    assert_true(seen_events.notices >= 2 * N);
+    assert_true(seen_events.unknown == 0 || seen_events.gaps > 0); /* nothing is missing silently */
     usher_unwatch(e, watcher);
     if (with_worker) {
         usher_interrupt(e, true);
@@ -123,7 +124,7 @@ static void a_stopped_server(bool with_worker)
     usher_close(e);
 }
 
-TEST(a_stopped_server_keeps_no_answer_back)
+TEST(a_command_is_answered_while_the_server_is_stopped)
 {
     a_stopped_server(false);
 }

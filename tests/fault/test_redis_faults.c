@@ -2,9 +2,9 @@
 /*
  * The Redis store when the connection, the server or the data are not as they should be.
  *
- * A proxy stands before a real server and breaks one chosen command: its request or its
- * reply, at a chosen byte, or answers in the server's place.  A second engine looks at the
- * server directly.  A twin in memory gets what was acknowledged.  What must hold each time:
+ * A proxy in front of a real server breaks one chosen command: its request or its
+ * reply, at a chosen byte, or answers in the server's place.  A second engine reads the
+ * server directly.  A twin in memory gets the acknowledged commands.  Each time:
  *
  *   answered      the answer is the twin's; the state, by digest, is the twin's
  *   repeatable    (request id, owner, verbs that come out the same) is always answered
@@ -48,7 +48,7 @@
 #define PATIENT 20000 /* of one that is not */
 #define SLACK 5000    /* ms that a loaded machine may add to a deadline */
 #define T0 INT64_C(1700000000000)
-/* What a call of the script has in it, and its loading has not: the script says EVALSHA, too. */
+/* A part of each call of the script that its loading does not have: the script contains EVALSHA. */
 #define CALL "EVALSHA\r\n$40\r\n"
 
 static struct redis_server *server;
@@ -134,7 +134,7 @@ static enum usher_noun noun_of(const struct usher_operation *c)
     return (enum usher_noun)(c->verb >> 8);
 }
 
-/* Of the scope of @c, whose name ends with a NUL here. */
+/* Store the digest of the scope of @c, whose name ends with a NUL here. */
 static void digest_at(struct usher_engine *e, const struct usher_operation *c, char digest[33])
 {
     if (usher_digest(e, noun_of(c), c->scope.data, digest) != USHER_OK)
@@ -344,7 +344,7 @@ static const char *const others[] = {
     "20 queue login desk ann capacity=3",
     "20 queue logout desk ann",
     "20 queue logout desk ann req=r",
-    "20 queue logout desk nobody",
+    "20 queue logout desk absent",
     "20 queue pause desk ann",
     "20 queue pause desk bob req=r",
     "20 queue ready desk bob",
@@ -356,7 +356,7 @@ static const char *const others[] = {
     "20 queue apply desk g lane=x priority=3 req=r",
     "20 queue apply desk a",
     "20 queue where desk c",
-    "20 queue where desk nobody",
+    "20 queue where desk absent",
     "20 queue leave desk a",
     "20 queue leave desk c req=r",
     "20 queue finish desk 2.1",
@@ -471,7 +471,7 @@ static void timed_line(struct line *l, const char *text)
     l->c.now_ms = T0 + atoi(text);
 }
 
-/* What a target comes to, by the twin. */
+/* The twin's answers to a target, and its states. */
 struct expected {
     struct usher_result first, second; /* the second: repeated at once */
     char before[33], after[33], again[33];
@@ -642,7 +642,7 @@ static uint64_t requests(void)
     return counts.requests;
 }
 
-TEST(without_faults_the_twin_is_alike)
+TEST(answers_equal_those_of_the_twin_without_faults)
 {
     struct usher_engine *direct = open_direct(), *e = open_at(proxy_port(proxy), PATIENT);
 
@@ -670,7 +670,7 @@ TEST(without_faults_the_twin_is_alike)
     usher_close(direct);
 }
 
-TEST(an_answer_that_is_swallowed_is_asked_for_again_or_unknown)
+TEST(a_lost_answer_is_requested_again_or_unknown)
 {
     struct usher_engine *direct = open_direct(), *e = open_at(proxy_port(proxy), PATIENT);
 
@@ -686,7 +686,7 @@ TEST(an_answer_that_is_swallowed_is_asked_for_again_or_unknown)
     usher_close(direct);
 }
 
-TEST(a_request_that_is_dropped_is_sent_again_or_unknown)
+TEST(a_lost_request_is_sent_again_or_unknown)
 {
     struct usher_engine *direct = open_direct(), *e = open_at(proxy_port(proxy), PATIENT);
 
@@ -702,7 +702,7 @@ TEST(a_request_that_is_dropped_is_sent_again_or_unknown)
     usher_close(direct);
 }
 
-TEST(a_connection_that_is_gone_before_sending_is_replaced)
+TEST(a_connection_lost_before_a_request_is_replaced)
 {
     struct usher_engine *direct = open_direct(), *e = open_at(proxy_port(proxy), PATIENT);
 
@@ -736,8 +736,8 @@ TEST(a_connection_that_is_gone_before_sending_is_replaced)
     usher_close(direct);
 }
 
-/* Commands that are more than one call need another connection for the next call anyway, so that it
- * is not seen when the cut was behind the answer to the first; which is short. */
+/* Commands of more than one call need another connection for the next call anyway, so a cut after
+ * the answer to the first one, which is short, is not noticed. */
 #define SHORT_ANSWER 1000
 
 static bool has_more_calls(const struct usher_operation *c)
@@ -959,7 +959,7 @@ TEST(a_batch_with_request_ids_survives_any_fault_at_any_place)
             assert_int_equal(usher_operate(e, commands, replies, BATCH), USHER_OK);
             for (size_t i = 0; i < BATCH; i++)
                 assert_int_equal(replies[i].status, USHER_OK);
-            /* Where nothing was done behind the unknown ones, all has its order. */
+            /* if no command after the unknown ones was applied, the order is kept */
             if (n + tail == BATCH) {
                 for (size_t i = 0; i < BATCH; i++)
                     if (!same_answer(&commands[i], &expected[i], &replies[i], stderr))
@@ -1006,7 +1006,7 @@ static void answers_are_explained(const struct usher_operation *commands,
     usher_close(twin);
 }
 
-TEST(a_command_refused_in_a_pipeline_is_not_applied_after_its_successors)
+TEST(a_refused_command_is_not_applied_after_its_successors)
 {
     static const char *const answers[] = {
         "-NOSCRIPT No matching script.\r\n",
@@ -1043,7 +1043,7 @@ TEST(a_command_refused_in_a_pipeline_is_not_applied_after_its_successors)
 
 /* Both commands are applied and both answers are lost: to repeat the first alone would not be
  * harmless. */
-TEST(answers_lost_in_a_pipeline_do_not_turn_its_order_round)
+TEST(lost_answers_in_a_pipeline_keep_its_order)
 {
     static const struct usher_operation pairs[][2] = {
         { LINE(REG, 100, 0, ARGS(N("n1"))), LINE(UNREG, 100, 0, ARGS(N("n1")), REQ("r")) },
@@ -1085,7 +1085,7 @@ TEST(answers_lost_in_a_pipeline_do_not_turn_its_order_round)
     usher_close(direct);
 }
 
-TEST(bulk_work_goes_on_when_answers_are_lost)
+TEST(a_bulk_command_continues_when_answers_are_lost)
 {
     enum { MANY = 300 };
     static const enum usher_verb verbs[] = { USHER_NUMBER_ADD, USHER_NUMBER_REG, USHER_NUMBER_UNREG,
@@ -1154,7 +1154,7 @@ static void make_many(struct usher_engine *e, const char *text, unsigned many)
 }
 
 /* One step's answer after the other is lost: what was to go is gone all the same. */
-TEST(a_drop_goes_on_when_answers_are_lost)
+TEST(a_drop_continues_when_answers_are_lost)
 {
     static const struct {
         enum usher_noun noun;
@@ -1200,7 +1200,7 @@ TEST(a_drop_goes_on_when_answers_are_lost)
     usher_close(direct);
 }
 
-TEST(a_batch_larger_than_all_buffers_gets_through)
+TEST(a_batch_may_be_larger_than_all_buffers)
 {
     enum { LARGE = 12000 };
     struct usher_operation *commands = calloc(LARGE, sizeof *commands);
@@ -1243,7 +1243,7 @@ static void assert_in_time(int64_t began, int64_t timeout)
         fail_msg("it took %" PRId64 " ms of %" PRId64, took, timeout);
 }
 
-TEST(slow_answers_are_waited_for_until_the_deadline)
+TEST(a_command_waits_for_slow_answers_until_the_deadline)
 {
     struct usher_engine *e = open_at(proxy_port(proxy), TIMEOUT);
     struct usher_engine *patient = open_at(proxy_port(proxy), PATIENT);
@@ -1271,13 +1271,13 @@ TEST(slow_answers_are_waited_for_until_the_deadline)
     usher_close(direct);
 }
 
-/* What holds of any answer that comes from behind a wall. */
-static void behind_a_wall(struct usher_engine *e, struct usher_engine *direct, bool sent)
+/* Check commands on a server that cannot be reached. */
+static void on_unreachable_server(struct usher_engine *e, struct usher_engine *direct, bool sent)
 {
     struct usher_operation call = LINE(CALL, 20, 0, ARGS(.max = 0));
     struct usher_operation read = LINE(STATS, 20, 0, ARGS(.max = 0));
     struct usher_result reply;
-    char before[33], after[33], nobody[33];
+    char before[33], after[33], none[33];
     uint64_t faults;
     int64_t began = clock_ms();
 
@@ -1290,7 +1290,7 @@ static void behind_a_wall(struct usher_engine *e, struct usher_engine *direct, b
     assert_is_a_line(reply.message);
     assert_in_time(began, TIMEOUT);
     began = clock_ms();
-    assert_int_equal(usher_digest(e, USHER_NUMBER, "p", nobody), USHER_UNAVAILABLE);
+    assert_int_equal(usher_digest(e, USHER_NUMBER, "p", none), USHER_UNAVAILABLE);
     assert_in_time(began, TIMEOUT);
     began = clock_ms();
     assert_int_equal(check_faults(e, NULL, NULL, &faults), USHER_UNAVAILABLE);
@@ -1300,14 +1300,14 @@ static void behind_a_wall(struct usher_engine *e, struct usher_engine *direct, b
     assert_string_equal(before, after);
 }
 
-TEST(a_black_hole_swallows_no_caller)
+TEST(a_call_to_a_black_hole_keeps_its_timeout)
 {
     struct usher_engine *e = open_at(proxy_port(proxy), TIMEOUT), *direct = open_direct();
 
     fresh_world(direct);
     warm(e);
     proxy_set_blackhole(proxy, true);
-    behind_a_wall(e, direct, true);
+    on_unreachable_server(e, direct, true);
     proxy_set_blackhole(proxy, false);
     assert_int_equal(ask_number_add(e, "p", "n6", NULL), USHER_OK);
     usher_close(e);
@@ -1321,13 +1321,13 @@ TEST(a_refused_connection_is_unavailable_in_time)
     fresh_world(direct);
     proxy_set_refuse(proxy, true);
     proxy_drop(proxy);
-    behind_a_wall(e, direct, false);
+    on_unreachable_server(e, direct, false);
     proxy_set_refuse(proxy, false);
     assert_int_equal(ask_number_add(e, "p", "n6", NULL), USHER_OK);
     /* a connection that is accepted and closed at once */
     proxy_set_target(proxy, 0);
     proxy_drop(proxy);
-    behind_a_wall(e, direct, false);
+    on_unreachable_server(e, direct, false);
     proxy_set_target(proxy, redis_server_port(server));
     proxy_drop(proxy);
     assert_int_equal(ask_number_add(e, "p", "n7", NULL), USHER_OK);
@@ -1424,7 +1424,7 @@ TEST(a_batch_of_any_size_has_one_deadline)
     free(commands);
 }
 
-TEST(a_server_that_is_killed_and_restarted_is_used_again)
+TEST(a_restarted_server_is_used_again)
 {
     struct redis_server_options options = { .aof = REDIS_AOF_ALWAYS };
     struct redis_server *own = redis_server_start(&options);
@@ -1477,7 +1477,7 @@ static const char *const refusals[] = {
     "-MISCONF Redis is configured to save RDB snapshots, but cannot persist to disk now.\r\n",
 };
 
-TEST(a_server_that_refuses_is_asked_again_until_the_deadline)
+TEST(a_refused_command_is_repeated_until_the_deadline)
 {
     struct usher_operation call = LINE(CALL, 20, 0, ARGS(.max = 0));
     struct usher_engine *e = open_at(proxy_port(proxy), TIMEOUT / 2), *direct = open_direct();
@@ -1499,8 +1499,8 @@ TEST(a_server_that_refuses_is_asked_again_until_the_deadline)
             fired = proxy_fired(proxy) - fired;
             if (reply.status == USHER_UNAVAILABLE && fired >= 2)
                 break;
-            /* on a loaded machine there may be no time for a second one, and the last one may come
-             * too late to be heard */
+            /* on a loaded machine there may be no time for a second one, and the last one may
+             * arrive too late */
             if ((reply.status != USHER_UNKNOWN && reply.status != USHER_UNAVAILABLE) || tries == 20)
                 fail_msg("%s: asked %u times, %s %s", refusals[i], fired,
                          usher_status_word(reply.status), reply.message);
@@ -1519,7 +1519,7 @@ TEST(a_server_that_refuses_is_asked_again_until_the_deadline)
     usher_close(direct);
 }
 
-TEST(a_refusal_that_will_not_pass_is_unavailable_at_once)
+TEST(a_permanent_refusal_is_unavailable_at_once)
 {
     static const char *const finals[] = {
         "-NOAUTH Authentication required.\r\n",
@@ -1551,7 +1551,7 @@ TEST(a_refusal_that_will_not_pass_is_unavailable_at_once)
     usher_close(direct);
 }
 
-/* By the server itself, not by the proxy.  What only moves things may pass without memory. */
+/* The server itself refuses, not the proxy.  Commands that only move records may need no memory. */
 TEST(a_server_without_memory_or_replicas_applies_all_or_nothing)
 {
     static const char *const settings[][3] = { { "maxmemory", "1", "0" },
@@ -1578,7 +1578,7 @@ TEST(a_server_without_memory_or_replicas_applies_all_or_nothing)
                 assert_is_a_line(reply.message);
                 assert_string_equal(now, x.before);
             } else if (reply.status == USHER_UNKNOWN) {
-                /* on a loaded machine the last refusal may come too late to be heard */
+                /* on a loaded machine the last refusal may arrive too late */
                 assert_true(strcmp(now, x.before) == 0 || strcmp(now, x.after) == 0);
             } else {
                 if (!same_answer(&c, &x.first, &reply, stderr))
@@ -1641,7 +1641,7 @@ static unsigned long loads(void)
 }
 
 /* A server that was restarted or promoted has all its clients connect at once. */
-TEST(a_script_is_sent_once_however_often_one_connects)
+TEST(a_script_is_sent_once_for_all_connections)
 {
     struct usher_engine *e;
     unsigned long before;
@@ -1744,7 +1744,7 @@ TEST(scripts_may_be_flushed_at_any_time)
 #define POOL_NUMBERS 8
 
 struct hold {
-    uint64_t token, ended; /* versions; ended 0: at one not told */
+    uint64_t token, ended; /* versions; ended 0: at an unknown version */
     int number;
 };
 
@@ -1945,7 +1945,7 @@ static int by_number_and_token(const void *a, const void *b)
     return x->token < y->token ? -1 : x->token > y->token;
 }
 
-TEST(connections_that_break_at_random_confuse_nobody)
+TEST(no_number_is_held_twice_while_connections_break)
 {
     struct usher_engine *direct = open_direct(), *e = open_at(proxy_port(proxy), 3000);
     unsigned rounds = budget_long() ? HOLDS_MAX / WORKERS : 300;
@@ -2009,7 +2009,7 @@ TEST(connections_that_break_at_random_confuse_nobody)
             assert_true(holds[i].ended < holds[i + 1].token);
         }
     }
-    /* no change but those that somebody knows of */
+    /* every change belongs to a recorded hold */
     c.scope.data = "shared";
     c.scope.size = 6;
     c.given = 0;
@@ -2043,7 +2043,7 @@ static void *look_all_the_time(void *payload)
     return NULL;
 }
 
-TEST(the_audit_may_run_while_others_work)
+TEST(an_audit_may_run_during_commands)
 {
     struct worker workers[4];
     pthread_t threads[4];
@@ -2102,7 +2102,7 @@ TEST(a_large_pool_may_take_longer_than_the_timeout)
     usher_close(e);
 }
 
-/* Who the server is, is asked every second: behind the deadline, too. */
+/* The identity of the server is queried every second, also after the deadline. */
 TEST(many_scopes_may_take_longer_than_the_timeout)
 {
     enum { PART = 500, PARTS = 200 };
@@ -2139,7 +2139,7 @@ TEST(many_scopes_may_take_longer_than_the_timeout)
 /* ---- what is at the other end
  * ------------------------------------------------------------------------ */
 
-/* Says one thing to everybody who connects and has sent something. */
+/* A server that sends @text to each client that has sent something. */
 struct fake {
     int listener, port;
     pthread_t thread;
@@ -2272,7 +2272,7 @@ TEST(a_server_that_is_not_redis_is_refused)
     free(flood);
 }
 
-TEST(a_wrong_password_user_or_database_is_said_so)
+TEST(a_wrong_password_user_or_database_is_reported)
 {
     static const char *const users[] = { "someone on >s3cret ~* +@all", NULL };
     struct redis_server_options options = { .password = "s3cret", .users = users };
@@ -2320,7 +2320,7 @@ TEST(a_wrong_password_user_or_database_is_said_so)
     redis_server_stop(own);
 }
 
-TEST(a_server_that_is_loading_is_waited_for)
+TEST(a_command_waits_for_a_server_that_is_loading)
 {
     struct usher_engine *e = NULL;
     char url[128];
@@ -2337,7 +2337,7 @@ TEST(a_server_that_is_loading_is_waited_for)
 /* ---- answers that lie
  * --------------------------------------------------------------------------------- */
 
-/* Whatever was answered, it is safe to look at. */
+/* Check that all parts of an answer can be read safely. */
 static void assert_is_safe(const struct usher_result *r)
 {
     const struct usher_number_result *n = &r->of.number;
@@ -2406,7 +2406,7 @@ static size_t bulk(char *to, const char *text, size_t size)
     return (size_t)n + size + 2;
 }
 
-/* What an answer is made of, each piece as it is packed: see usher_result_unpack(). */
+/* A packed piece of an answer: see usher_result_unpack(). */
 struct piece {
     const char *bytes;
     size_t size;
@@ -2469,7 +2469,7 @@ static const struct piece notice_pieces[] = {
     PIECE("\xa0"),                 /* data */
 };
 
-/* @pieces one behind the other, @by in place of number @at.  Returns the size. */
+/* Join @pieces, with @by in place of number @at.  Return the size. */
 static size_t join(const struct piece *pieces, size_t n, size_t at, const struct piece *by,
                    char *to)
 {
@@ -2496,7 +2496,7 @@ static const struct usher_operation lied_to_again[] = {
     LINE(SET, 20, USHER_GIVEN_REST, ARGS(.rest_ms = 1)),
 };
 
-TEST(answers_of_the_wrong_type_are_not_believed)
+TEST(answers_of_the_wrong_type_are_rejected)
 {
     static const char *const bodies[] = {
         "+OK\r\n",
@@ -2561,7 +2561,7 @@ TEST(answers_of_the_wrong_type_are_not_believed)
     usher_close(direct);
 }
 
-TEST(pieces_of_an_answer_that_are_wrong_are_not_believed)
+TEST(wrong_pieces_of_an_answer_are_rejected)
 {
     static char huge[304] = "\xda\x01\x2c";
     /* As what it could be taken: a number, a number >= 0, one of a few, an array, a name. */
@@ -2573,7 +2573,7 @@ TEST(pieces_of_an_answer_that_are_wrong_are_not_believed)
         struct piece by;
         int kinds;
     } wrong[] = {
-        { PIECE(""), ~0 }, /* what comes behind it takes its place */
+        { PIECE(""), ~0 }, /* the next piece takes its place */
         { PIECE("\xc0"), 0 },
         { PIECE("\xc2"), 0 },
         { PIECE("\xc3"), 0 },
@@ -2636,7 +2636,7 @@ TEST(pieces_of_an_answer_that_are_wrong_are_not_believed)
         }
     }
     print_message("%u of %u believed\n", believed, cases);
-    /* cut anywhere, and with more behind it */
+    /* cut at any byte, and with a byte appended */
     size = join(answer_pieces, PIECES(answer_pieces), SIZE_MAX, NULL, text);
     text[size] = '\0';
     for (size_t cut = 0; cut <= size + 1; cut++)
@@ -2675,7 +2675,7 @@ TEST(pieces_of_an_answer_that_are_wrong_are_not_believed)
     usher_close(direct);
 }
 
-/* ---- data that somebody has damaged
+/* ---- damaged data
  * --------------------------------------------------------------------- */
 
 #define HASH "{p}:number"
@@ -2844,8 +2844,9 @@ TEST(damaged_fields_are_reported_and_crash_nothing)
     usher_close(direct);
 }
 
-/* One that says that it stands before where it stands: a walk behind it would find it again. */
-TEST(a_record_that_stands_elsewhere_stops_no_server)
+/* A record whose fields give an earlier place than the list: a walk that continued after that place
+ * would find the record again. */
+TEST(a_record_with_a_wrong_place_causes_no_endless_walk)
 {
     struct usher_engine *e = open_at(redis_server_port(server), 60), *direct = open_direct();
     const struct usher_operation stats = LINE(STATS, 1000000, 0, ARGS(.max = 0));
@@ -2890,7 +2891,7 @@ TEST(a_record_that_stands_elsewhere_stops_no_server)
 
 /* A record that cannot be read spoils the commands that need it, and no others, however many
  * share a call. */
-TEST(a_damaged_record_spoils_only_the_commands_that_need_it)
+TEST(a_damaged_record_fails_only_commands_that_need_it)
 {
     static const struct usher_operation commands[] = {
         LINE(REG, 20, 0, ARGS(N("n5"))),
@@ -3079,7 +3080,7 @@ static void assert_same_pairs(const redisReply *a, const redisReply *b, size_t e
     }
 }
 
-TEST(a_format_that_is_not_known_is_invalid_and_left_alone)
+TEST(an_unknown_format_is_invalid_and_not_changed)
 {
     struct usher_engine *e = open_direct();
     redisReply *head, *dump[2][3];
@@ -3269,7 +3270,7 @@ TEST(a_user_without_one_right_fails_with_its_name)
             fail_msg("%s: %s", rights[i],
                      needed ? "nothing fails without it" : "something fails without it");
     }
-    /* taken away meanwhile: what is not said to be unknown is not done by half */
+    /* a right is taken away from a connected user: only an unknown command may be half done */
     for (size_t i = 0; i < RIGHTS; i++) {
         struct usher_engine *e;
         char taken[32];
@@ -3343,7 +3344,7 @@ static void assert_answer(redisReply *reply, const char *word)
     freeReplyObject(reply);
 }
 
-TEST(a_person_can_use_the_script_by_hand)
+TEST(a_direct_call_of_the_script_works)
 {
     char *text = script_text();
     redisReply *sha = must(redis_do(server, "SCRIPT", "LOAD", text, NULL));
@@ -3462,8 +3463,8 @@ static struct usher_engine *open_far(int end, int64_t timeout_ms)
     return e;
 }
 
-/* A call is given up, asked for again, and over.  What was sent first must not arrive behind it:
- * the number would be in a call of which nobody knows. */
+/* A call times out, is repeated, and ends.  The first request must not arrive afterwards: the
+ * number would be held, and no client would have its token. */
 TEST_WITH(a_request_past_its_deadline_never_arrives_later, NULL, net_cut_end)
 {
     struct redis_server_options options = { .address = net_cut_address[1] };
@@ -3493,7 +3494,7 @@ TEST_WITH(a_request_past_its_deadline_never_arrives_later, NULL, net_cut_end)
     net_cut_enter(&cable, 1);
     assert_int_equal(ask_number_call(e, "p", "ann", NULL, &hold), USHER_OK);
     assert_int_equal(ask_number_hangup(e, "p", "n", 0, -1), USHER_OK);
-    /* it is sent again 200, 400, 800 ms behind the last time */
+    /* TCP sends it again 200, 400, 800 ms after the last time */
     for (until_ms = clock_ms() + 2000; clock_ms() < until_ms;) {
         row = row_of(e, "p", "n");
         assert_int_equal(row.state, USHER_NUMBER_STATE_IDLE_UP);
@@ -3526,7 +3527,7 @@ static int by_a_user(bool lay)
     return WEXITSTATUS(status);
 }
 
-TEST_WITH(a_cable_needs_no_root, NULL, NULL)
+TEST_WITH(a_network_cut_needs_no_root, NULL, NULL)
 {
     int first = by_a_user(false);
 

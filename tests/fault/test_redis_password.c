@@ -19,13 +19,13 @@
 static struct redis_server *server;
 static char file[512];
 
-/* What the application has; with the lock, for all threads ask. */
+/* The application's password; any thread may request it, so there is a lock. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static char secret[600];
 static bool has_none;
 static unsigned asked;
 
-static bool tell_password(void *payload, char *to, size_t size)
+static bool give_password(void *payload, char *to, size_t size)
 {
     bool has;
 
@@ -36,7 +36,7 @@ static bool tell_password(void *payload, char *to, size_t size)
     if (strlen(secret) < size)
         memcpy(to, secret, strlen(secret) + 1);
     else
-        memcpy(to, secret, size); /* as somebody would who does not count */
+        memcpy(to, secret, size); /* without a NUL, as a careless application would */
     (void)pthread_mutex_unlock(&lock);
     return has;
 }
@@ -73,7 +73,7 @@ static void file_says(const char *text)
     write_file(text, strlen(text));
 }
 
-/* From now on; whoever is connected is not any more. */
+/* Change the server's password and close all connections to it. */
 static void server_wants(const char *password)
 {
     assert_true(redis_do_ok(server, "CONFIG", "SET", "requirepass", password, NULL));
@@ -89,7 +89,7 @@ static enum usher_status engine_open(const char *scheme_user, const char *option
     opt.timeout_ms = timeout_ms;
     opt.payload = file;
     if (asks)
-        opt.password = tell_password;
+        opt.password = give_password;
     (void)snprintf(url, sizeof url, "redis://%s127.0.0.1:%d%s", scheme_user,
                    redis_server_port(server), options);
     return usher_open(url, &opt, e);
@@ -108,7 +108,7 @@ static void must(struct usher_engine *e, const char *text, enum usher_status sta
     assert_null(strstr(expect(e, status, "%s", text).message, "s3cret"));
 }
 
-TEST(the_application_is_asked_each_time)
+TEST(the_password_callback_is_called_for_each_connection)
 {
     struct usher_engine *e;
     unsigned before;
@@ -138,7 +138,7 @@ TEST(the_application_is_asked_each_time)
     usher_close(e);
 }
 
-TEST(a_file_is_read_each_time)
+TEST(a_password_file_is_read_for_each_connection)
 {
     struct usher_engine *e;
 
@@ -155,8 +155,8 @@ TEST(a_file_is_read_each_time)
     usher_close(e);
 }
 
-/* The map is asked for with it, too, and by whoever comes to a node first. */
-TEST(each_node_is_told_the_one_of_now)
+/* Requests for the slot map use it, too, also on the first connection to a node. */
+TEST(each_node_gets_the_current_password)
 {
     struct redis_server_options options = { .password = "s3cret0" };
     struct redis_cluster *c = redis_cluster_start(3, 0, &options);
@@ -218,7 +218,7 @@ static void *worker_main(void *payload)
 
 #define WORKERS 8
 
-/* The server is first to know, and then the file: who connects meanwhile tries again. */
+/* The server's password changes before that of the file: a connection in between is tried again. */
 TEST(the_password_changes_under_load)
 {
     struct usher_engine *e;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Rooms with push=1: who listens to Redis hears of each change at once, and finds it in the log; on
- * a cluster at the node that has the room.  Who may not publish is told so when he asks for it.
+ * Rooms with push=1: a subscriber of Redis receives each change at once, and finds it in the log;
+ * on a cluster, at the node that has the room.  A user without the right to publish gets an error.
  */
 #include "lib/test.h"
 
@@ -41,7 +41,7 @@ static redisContext *listen_to(struct redis_server *s, const char *how, const ch
 }
 
 /* The next message is @version. */
-static void hears(redisContext *c, uint64_t version)
+static void receives(redisContext *c, uint64_t version)
 {
     redisReply *r = NULL;
 
@@ -53,12 +53,12 @@ static void hears(redisContext *c, uint64_t version)
     freeReplyObject(r);
 }
 
-/* Nothing was said but what was heard: a message of our own comes next. */
-static void hears_no_more(redisContext *c, struct redis_server *s, const char *how,
-                          const char *channel)
+/* Check that no message is pending: one of our own comes next. */
+static void receives_no_more(redisContext *c, struct redis_server *s, const char *how,
+                             const char *channel)
 {
     freeReplyObject(redis_do(s, how, channel, "4711", NULL));
-    hears(c, 4711);
+    receives(c, 4711);
 }
 
 TEST(each_change_is_published_once)
@@ -77,21 +77,21 @@ TEST(each_change_is_published_once)
     e = opened(text);
     expect_ok(e, "room open hall");
     expect_ok(e, "room set hall f 1"); /* not asked for yet */
-    hears_no_more(c, server, "PUBLISH", channel);
-    hears(c, expect_ok(e, "room open hall push=1").version);
-    hears(c, expect_ok(e, "room set hall f 2").version);
+    receives_no_more(c, server, "PUBLISH", channel);
+    receives(c, expect_ok(e, "room open hall push=1").version);
+    receives(c, expect_ok(e, "room set hall f 2").version);
     expect(e, USHER_SAME, "room set hall f 2");
     expect_ok(e, "room get hall f");
-    hears(c, expect_ok(e, "room join hall ann").version);
+    receives(c, expect_ok(e, "room join hall ann").version);
     expect_ok(e, "room alive hall ann");
     expect(e, USHER_SAME, "room leave hall eve");
-    hears_no_more(c, server, "PUBLISH", channel);
+    receives_no_more(c, server, "PUBLISH", channel);
 
-    /* who repeats is told what was done, and nobody else is told again */
-    hears(c, expect_ok(e, "room join hall zoe req=once").version);
+    /* a repeated command returns its first answer and publishes nothing */
+    receives(c, expect_ok(e, "room join hall zoe req=once").version);
     expect_ok(e, "room join hall zoe req=once");
     expect(e, USHER_STALE, "room set hall f 4 epoch=0123456789abcdef");
-    hears_no_more(c, server, "PUBLISH", channel);
+    receives_no_more(c, server, "PUBLISH", channel);
 
     /* commands that are one call are one message, of the last */
     for (int i = 0; i < 3; i++) {
@@ -99,24 +99,24 @@ TEST(each_change_is_published_once)
         commands[i] = lines[i].c;
     }
     assert_int_equal(usher_operate(e, commands, replies, 3), USHER_OK);
-    hears(c, replies[2].version);
+    receives(c, replies[2].version);
     for (int i = 0; i < 3; i++) {
         usher_result_done(&replies[i]);
         line_done(&lines[i]);
     }
-    hears_no_more(c, server, "PUBLISH", channel);
+    receives_no_more(c, server, "PUBLISH", channel);
 
     /* other rooms are none of its business; it ends with the room, and with the setting */
     expect_ok(e, "room open other push=1");
-    hears_no_more(c, server, "PUBLISH", channel);
-    hears(c, expect_ok(e, "room open hall push=0").version); /* the last one */
+    receives_no_more(c, server, "PUBLISH", channel);
+    receives(c, expect_ok(e, "room open hall push=0").version); /* the last one */
     expect_ok(e, "room set hall f 3");
-    hears_no_more(c, server, "PUBLISH", channel);
-    hears(c, expect_ok(e, "room open hall push=1").version);
-    hears(c,
-          expect_ok(e, "room close hall").version - 1); /* that it closes; then that it is erased */
+    receives_no_more(c, server, "PUBLISH", channel);
+    receives(c, expect_ok(e, "room open hall push=1").version);
+    receives(c, expect_ok(e, "room close hall").version -
+                    1); /* that it closes; then that it is erased */
     expect_ok(e, "room open hall");
-    hears_no_more(c, server, "PUBLISH", channel);
+    receives_no_more(c, server, "PUBLISH", channel);
     usher_close(e);
     redisFree(c);
 }
@@ -149,26 +149,26 @@ TEST(joins_are_published_once_an_interval)
     struct usher_engine *e = opened(redis_server_url(server, url));
     uint64_t version;
 
-    hears(c, expect_ok(e, "room open crowd push=1 presence=5000 now=1000").version);
-    hears(c, join(e, 0, 1, 10000));
+    receives(c, expect_ok(e, "room open crowd push=1 presence=5000 now=1000").version);
+    receives(c, join(e, 0, 1, 10000));
     version = join(e, 1, 20, 10001);
     expect_ok(e, "room alive crowd m0 now=14999"); /* not yet */
-    hears_no_more(c, server, "PUBLISH", channel);
+    receives_no_more(c, server, "PUBLISH", channel);
     expect_ok(e, "room alive crowd m0 now=15000");
-    hears(c, version);
+    receives(c, version);
     expect_ok(e, "room alive crowd m0 now=15001");
     expect_ok(e, "room alive crowd m1 now=30000");
-    hears_no_more(c, server, "PUBLISH", channel);
+    receives_no_more(c, server, "PUBLISH", channel);
 
     /* the next interval, which ends with the next one; another change ends it before */
-    hears(c, join(e, 30, 1, 40000));
+    receives(c, join(e, 30, 1, 40000));
     join(e, 31, 5, 40001);
-    hears(c, join(e, 40, 1, 45000));
+    receives(c, join(e, 40, 1, 45000));
     expect_ok(e, "room leave crowd m40 now=46000");
-    hears_no_more(c, server, "PUBLISH", channel);
-    hears(c, expect_ok(e, "room set crowd f 1 now=46001").version);
+    receives_no_more(c, server, "PUBLISH", channel);
+    receives(c, expect_ok(e, "room set crowd f 1 now=46001").version);
     expect_ok(e, "room alive crowd m0 now=60000");
-    hears_no_more(c, server, "PUBLISH", channel);
+    receives_no_more(c, server, "PUBLISH", channel);
 
     /* a batch is one call */
     for (int i = 0; i < 8; i++) {
@@ -179,21 +179,22 @@ TEST(joins_are_published_once_an_interval)
         commands[i] = lines[i].c;
     }
     assert_int_equal(usher_operate(e, commands, replies, 8), USHER_OK);
-    hears(c,
-          replies[5].version); /* an interval began with it; the two after it are published later */
+    receives(
+        c,
+        replies[5].version); /* an interval began with it; the two after it are published later */
     version = replies[7].version;
     for (int i = 0; i < 8; i++) {
         usher_result_done(&replies[i]);
         line_done(&lines[i]);
     }
-    hears_no_more(c, server, "PUBLISH", channel);
+    receives_no_more(c, server, "PUBLISH", channel);
     expect_ok(e, "room alive crowd m0 now=75001");
-    hears_no_more(c, server, "PUBLISH", channel);
+    receives_no_more(c, server, "PUBLISH", channel);
     expect_ok(e, "room alive crowd m0 now=80000");
-    hears(c, version);
-    hears(c, expect_ok(e, "room open crowd presence=0 now=80001").version);
-    hears(c, join(e, 50, 1, 80002));
-    hears(c, join(e, 51, 1, 80003));
+    receives(c, version);
+    receives(c, expect_ok(e, "room open crowd presence=0 now=80001").version);
+    receives(c, join(e, 50, 1, 80002));
+    receives(c, join(e, 51, 1, 80003));
     expect_ok(e, "room close crowd");
     usher_close(e);
     redisFree(c);
@@ -207,35 +208,35 @@ TEST(each_message_is_a_change_in_the_log)
     redisContext *c = listen_to(server, "SUBSCRIBE", "{log}:room");
     uint64_t version = expect_ok(e, "room open log push=1 ttl=1000 now=1000").version;
 
-    hears(c, version);
-    hears(c, expect_ok(e, "room join log ann now=1000").version);
+    receives(c, version);
+    receives(c, expect_ok(e, "room join log ann now=1000").version);
     for (unsigned i = 0; i < 20; i++) {
         char text[64];
         struct usher_result r;
 
         (void)snprintf(text, sizeof text, "room set log f %u now=1000", i);
         version = expect_ok(e, "%s", text).version;
-        hears(c, version);
+        receives(c, version);
         assert_int_equal(ask_room_changes(other, "log", version - 1, 10, &r), USHER_OK);
         assert_true(r.of.room.n_rows == 1 && r.version == version);
         usher_result_done(&r);
     }
     expect_ok(e, "room sweep log now=5000");
-    hears(c, version + 1);
+    receives(c, version + 1);
     usher_close(e);
     usher_close(other);
     redisFree(c);
 }
 
-/* Behind a change of hands versions jump, and so does what is published. */
-TEST(a_version_behind_a_loss_is_the_one_that_is_told)
+/* After a takeover versions jump, and so do the published ones. */
+TEST(a_takeover_publishes_its_new_version)
 {
     char url[REDIS_URL_MAX];
     struct usher_engine *e = opened(redis_server_url(server, url));
     redisContext *c = listen_to(server, "SUBSCRIBE", "{fell}:room");
     uint64_t before = expect_ok(e, "room open fell push=1").version, version;
 
-    hears(c, before);
+    receives(c, before);
     usher_close(e);
     /* now it is another server, with all that it had */
     assert_true(redis_do_ok(server, "REPLICAOF", "127.0.0.1", "1", NULL));
@@ -243,8 +244,8 @@ TEST(a_version_behind_a_loss_is_the_one_that_is_told)
     e = opened(url);
     version = expect_ok(e, "room set fell f 1").version;
     assert_true(version > before + 1000);
-    hears(c, version);
-    hears(c, expect_ok(e, "room set fell f 2").version);
+    receives(c, version);
+    receives(c, expect_ok(e, "room set fell f 2").version);
     usher_close(e);
     redisFree(c);
 }
@@ -276,7 +277,7 @@ TEST(a_user_without_publish_gets_an_error)
     }
 }
 
-TEST(on_a_cluster_the_channel_is_where_the_room_is)
+TEST(a_channel_is_on_the_node_of_its_room)
 {
     enum { MASTERS = 3, ROOMS = 12 };
     struct redis_cluster *cluster = redis_cluster_start(MASTERS, 0, NULL);
@@ -299,10 +300,10 @@ TEST(on_a_cluster_the_channel_is_where_the_room_is)
             used[k] = used[k] || cluster->node[k] == home;
         c[i] = listen_to(home, "SSUBSCRIBE", channel);
         (void)snprintf(text, sizeof text, "room open r%d push=1", i);
-        hears(c[i], expect_ok(e, "%s", text).version);
+        receives(c[i], expect_ok(e, "%s", text).version);
         (void)snprintf(text, sizeof text, "room set r%d f 1", i);
-        hears(c[i], expect_ok(e, "%s", text).version);
-        hears_no_more(c[i], home, "SPUBLISH", channel);
+        receives(c[i], expect_ok(e, "%s", text).version);
+        receives_no_more(c[i], home, "SPUBLISH", channel);
     }
     for (int k = 0; k < MASTERS; k++)
         assert_true(used[k]);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A master that becomes a replica, and the name behind which there is another one then: nobody
- * reads from a replica unknowingly, nobody stays with a server that takes no writes, and what a
- * server may lose is said of each master once.  R14 of the specification of the Redis store.
+ * A master becomes a replica, and the name then leads to another server.  Clients do not read from
+ * a replica unknowingly and leave a server that takes no writes.  Settings with which a server may
+ * lose writes are logged once for each master.  R14 of the specification of the Redis store.
  */
 #include "lib/test.h"
 
@@ -30,7 +30,7 @@ static void log_line(void *payload, enum usher_log_level level, const char *line
     (void)snprintf(logged + n, sizeof logged - n, "%d %s\n", (int)level, line);
 }
 
-static unsigned told(const char *what)
+static unsigned reported(const char *what)
 {
     unsigned n = 0;
 
@@ -114,8 +114,8 @@ TEST(a_replica_is_refused_at_once)
         fail_msg("%s", usher_message());
 }
 
-/* How often the server has turned writes down as a replica. */
-static long turned_down(struct redis_server *s)
+/* Return the number of writes that the server has refused as a replica. */
+static long writes_refused(struct redis_server *s)
 {
     redisReply *reply = redis_do(s, "INFO", "errorstats", NULL);
     const char *at;
@@ -128,8 +128,9 @@ static long turned_down(struct redis_server *s)
     return n;
 }
 
-/* A write finds out; the answer comes from the other one, within the deadline of the command. */
-TEST(a_name_that_leads_elsewhere_is_followed)
+/* A write fails on the old master and succeeds on the new one, within the deadline of the command.
+ */
+TEST(a_name_that_leads_to_another_master_is_followed)
 {
     struct usher_engine *e = NULL;
 
@@ -144,15 +145,15 @@ TEST(a_name_that_leads_elsewhere_is_followed)
     expect(e, USHER_SAME, "number call p number=1 owner=ann");
     /* The client did not ask it again.  0 if the role was asked before the write, because the
      * answer was older than a second: on Valkey 9.1 the first synchronisation takes longer. */
-    assert_in_range(turned_down(first), 0, 1);
+    assert_in_range(writes_refused(first), 0, 1);
     usher_close(e);
     /* of the first and of the second, once each */
-    assert_int_equal(told("appendfsync everysec"), 1);
-    assert_int_equal(told("appendonly is off"), 1);
-    assert_int_equal(told("maxmemory-policy"), 1);
+    assert_int_equal(reported("appendfsync everysec"), 1);
+    assert_int_equal(reported("appendonly is off"), 1);
+    assert_int_equal(reported("maxmemory-policy"), 1);
 }
 
-/* Nobody writes: reads find out after a second, and a check, which connects, at once. */
+/* Without writes, reads notice the role after a second, and a check, which connects, at once. */
 TEST(a_demoted_master_is_not_read_from)
 {
     struct usher_engine *e = NULL;
@@ -195,7 +196,7 @@ TEST(no_warning_for_volatile_eviction_or_unknown_settings)
     assert_int_equal(engine_open(url_of(redis_server_port(first)), PATIENCE_MS, &e), USHER_OK);
     expect_ok(e, "number add p 1");
     usher_close(e);
-    assert_int_equal(told("lacks the right to INFO"), 1);
+    assert_int_equal(reported("lacks the right to INFO"), 1);
 }
 
 /* ---- what servers answer ---- */
@@ -213,7 +214,7 @@ static void answers_replication(const char *text)
 }
 
 /* As KeyDB says it. */
-TEST(a_role_that_is_no_masters_is_named)
+TEST(an_unknown_role_is_named)
 {
     struct usher_engine *e = NULL;
 
@@ -233,13 +234,14 @@ TEST(a_master_without_identity_is_reported_once)
     expect_ok(e, "number add p 1");
     proxy_drop(name);
     expect_ok(e, "number add p 2");
-    assert_int_equal(told("3 redis: the server has no master_replid: losses are not detected"), 1);
+    assert_int_equal(reported("3 redis: the server has no master_replid: losses are not detected"),
+                     1);
     usher_close(e);
     proxy_arm(name, &(struct proxy_fault){ .kind = PROXY_NO_FAULT });
     logged[0] = '\0';
     assert_int_equal(engine_open(url_of(proxy_port(name)), PATIENCE_MS, &e), USHER_OK);
     usher_close(e);
-    assert_int_equal(told("master_replid"), 0);
+    assert_int_equal(reported("master_replid"), 0);
 }
 
 static void count_scope(void *payload, const struct usher_scope_info *info)
@@ -282,7 +284,7 @@ TEST(a_user_sees_the_scopes_it_has_rights_to)
     usher_close(e);
 }
 
-TEST(a_server_with_too_many_clients_says_so)
+TEST(too_many_clients_are_reported)
 {
     struct usher_engine *e = NULL;
 
@@ -293,8 +295,8 @@ TEST(a_server_with_too_many_clients_says_so)
         fail_msg("%s", usher_message());
 }
 
-/* The connection broke first, but that is not why there is no answer. */
-TEST(a_server_that_loads_says_so_to_those_who_were_connected)
+/* The connection broke first, but the message names the reason that lasts. */
+TEST(loading_is_reported_after_a_lost_connection)
 {
     struct usher_engine *e = NULL;
     struct usher_result r;
@@ -449,7 +451,7 @@ TEST_WITH(a_master_without_its_data_is_not_used, nothing_logged, NULL)
 
 #define TIME "*1\r\n$4\r\nTIME\r\n"
 
-/* The server behind the name is @seconds ahead from now on. */
+/* From now on the clock of the server at the name is @seconds ahead. */
 static void time_goes(int64_t seconds)
 {
     char reply[64], digits[24];
@@ -464,20 +466,29 @@ static void time_goes(int64_t seconds)
                         .kind = PROXY_ANSWER, .match = TIME, .times = 100, .reply = reply });
 }
 
-/* Of each master that is new, once: not of a connection that is. */
-TEST(a_clock_that_is_ahead_is_told_of_each_master_once)
+static unsigned clock_reported(const char *how, const char *by)
+{
+    char line[96];
+
+    (void)snprintf(line, sizeof line, "3 redis: the server's clock is %s this machine's by %s", how,
+                   by);
+    return reported(line);
+}
+
+/* Once for each new master, not for each new connection. */
+TEST(a_clock_that_is_ahead_is_reported_once_a_master)
 {
     struct usher_engine *e = NULL;
 
     time_goes(3600);
     assert_int_equal(engine_open(url_of(proxy_port(name)), PATIENCE_MS, &e), USHER_OK);
     assert_int_equal(proxy_fired(name), 1);
-    assert_int_equal(told("3 redis: the server's clock is ahead of this machine's by 3"), 1);
-    assert_int_equal(told("leases end early"), 1);
+    assert_int_equal(clock_reported("ahead of", "3"), 1);
+    assert_int_equal(reported("leases end early"), 1);
     expect_ok(e, "number add p 1");
     proxy_drop(name);
     expect_ok(e, "number show p 1");
-    assert_int_equal(told("clock"), 1);
+    assert_int_equal(reported("clock"), 1);
 
     be_replica_of(second, first);
     assert_true(redis_do_ok(second, "REPLICAOF", "NO", "ONE", NULL));
@@ -485,25 +496,25 @@ TEST(a_clock_that_is_ahead_is_told_of_each_master_once)
     proxy_set_target(name, redis_server_port(second));
     proxy_drop(name);
     expect_ok(e, "number show p 1");
-    assert_int_equal(told("3 redis: the server's clock is behind this machine's by "), 1);
-    assert_int_equal(told("leases end late"), 1);
-    assert_int_equal(told("clock"), 2);
+    assert_int_equal(clock_reported("behind", ""), 1);
+    assert_int_equal(reported("leases end late"), 1);
+    assert_int_equal(reported("clock"), 2);
     usher_close(e);
 }
 
-/* Who may not ask for INFO is told as well. */
-TEST(a_clock_is_looked_at_without_further_rights)
+/* A user without the right to INFO gets the warning as well. */
+TEST(a_clock_is_compared_without_further_rights)
 {
     struct usher_engine *e = NULL;
 
     assert_true(redis_do_ok(first, "ACL", "SETUSER", "default", "-info", NULL));
     time_goes(3);
     assert_int_equal(engine_open(url_of(proxy_port(name)), PATIENCE_MS, &e), USHER_OK);
-    assert_int_equal(told("clock is ahead"), 1);
+    assert_int_equal(reported("clock is ahead"), 1);
     usher_close(e);
 }
 
-TEST(what_is_no_time_is_passed_over)
+TEST(a_wrong_answer_to_time_is_ignored)
 {
     static const char *const answers[] = {
         "-NOPERM this user has no permissions to run the 'time' command\r\n",
@@ -531,22 +542,22 @@ TEST(what_is_no_time_is_passed_over)
         assert_int_equal(engine_open(url_of(proxy_port(name)), PATIENCE_MS, &e), USHER_OK);
         assert_int_equal(proxy_fired(name), 1);
         expect(e, USHER_MISSING, "number stats p");
-        if (told("clock") > 0)
+        if (reported("clock") > 0)
             fail_msg("answer %zu: %s", i, logged);
         usher_close(e);
     }
 }
 
-/* What takes long is not held against the server: the round trip is. */
-TEST(a_server_that_is_far_away_is_not_wrong)
+/* A long round trip is not taken for a difference of the clocks. */
+TEST(a_slow_connection_is_no_difference_of_clocks)
 {
     struct usher_engine *e = NULL;
     int64_t began = clock_ms();
 
-    proxy_set_drip(name, 1000); /* what is asked with the time has some thousand bytes */
+    proxy_set_drip(name, 1000); /* the answers that come with the time have some thousand bytes */
     assert_int_equal(engine_open(url_of(proxy_port(name)), PATIENCE_MS, &e), USHER_OK);
     assert_true(clock_ms() - began > 1500);
-    assert_int_equal(told("clock"), 0);
+    assert_int_equal(reported("clock"), 0);
     usher_close(e);
 }
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What is told of the servers behind a store: who they are, what they would lose, how far their
- * replicas are behind, and which of them do not answer.  R18 of the specification of the Redis
- * store.
+ * The status of the servers of a store: their identity, what they may lose, the lag of their
+ * replicas, and which of them do not answer.  R18 of the specification of the Redis store.
  */
 #include "lib/test.h"
 
@@ -15,8 +14,8 @@
 #define PATIENCE_MS 30000
 #define NODES 32
 
-/* Copies of what was told. */
-struct told {
+/* Copies of the reported nodes. */
+struct report {
     size_t n;
     struct {
         struct usher_node node;
@@ -32,9 +31,9 @@ static void copy(char *to, size_t size, const struct usher_text *from)
     to[from->size] = '\0';
 }
 
-static void hear(void *payload, const struct usher_node *node)
+static void add_node(void *payload, const struct usher_node *node)
 {
-    struct told *t = payload;
+    struct report *t = payload;
 
     assert_true(t->n < NODES);
     assert_int_equal(node->size, sizeof *node);
@@ -59,13 +58,13 @@ static struct usher_engine *engine_open(const char *url)
     return e;
 }
 
-TEST(a_master_tells_of_its_replica)
+TEST(status_has_a_master_and_its_replica)
 {
     static const char *const evicts[] = { "maxmemory-policy allkeys-lru", NULL };
     struct redis_server_options one = { .aof = REDIS_AOF_EVERYSEC, .config = evicts }, two = { 0 };
     struct redis_server *master = redis_server_start(&one), *replica;
     struct usher_engine *e;
-    struct told t = { 0 };
+    struct report t = { 0 };
     char url[REDIS_URL_MAX], at[64], its[64];
     time_t end = time(NULL) + PATIENCE_MS / 1000;
 
@@ -80,7 +79,7 @@ TEST(a_master_tells_of_its_replica)
     (void)snprintf(its, sizeof its, "127.0.0.1:%d", redis_server_port(replica));
     e = engine_open(redis_server_url(master, url));
     expect_ok(e, "number add p 1");
-    assert_int_equal(usher_nodes(e, NULL, hear, &t), USHER_OK);
+    assert_int_equal(usher_nodes(e, NULL, add_node, &t), USHER_OK);
     assert_int_equal(t.n, 2);
     assert_int_equal(t.of[0].node.role, USHER_NODE_MASTER);
     assert_string_equal(t.of[0].address, at);
@@ -98,7 +97,7 @@ TEST(a_master_tells_of_its_replica)
     assert_string_equal(t.of[1].master, at);
     assert_true(t.of[1].node.answers);
 
-    /* it stands still: it does not come along */
+    /* a stopped replica lags */
     assert_int_equal(redis_server_kill(replica, SIGSTOP), 0);
     for (int i = 0; t.of[1].node.lag_bytes < 1000; i++) {
         char text[64];
@@ -107,18 +106,18 @@ TEST(a_master_tells_of_its_replica)
         (void)snprintf(text, sizeof text, "number add p more%d", i);
         expect_ok(e, "%s", text);
         memset(&t, 0, sizeof t);
-        assert_int_equal(usher_nodes(e, NULL, hear, &t), USHER_OK);
+        assert_int_equal(usher_nodes(e, NULL, add_node, &t), USHER_OK);
         assert_int_equal(t.n, 2);
     }
     assert_int_equal(redis_server_kill(replica, SIGCONT), 0);
     usher_close(e);
 
-    /* of several hosts each is told of, whatever it is; who does not answer, too */
+    /* each of several hosts is reported, in any role, also one that does not answer */
     assert_int_equal(redis_server_kill(replica, SIGSTOP), 0);
     (void)snprintf(url, sizeof url, "redis://%s,%s", at, its);
     e = engine_open(url);
     memset(&t, 0, sizeof t);
-    assert_int_equal(usher_nodes(e, NULL, hear, &t), USHER_UNAVAILABLE);
+    assert_int_equal(usher_nodes(e, NULL, add_node, &t), USHER_UNAVAILABLE);
     assert_non_null(strstr(usher_message(), its));
     assert_int_equal(t.n, 3);
     assert_string_equal(t.of[2].address, its);
@@ -126,7 +125,7 @@ TEST(a_master_tells_of_its_replica)
     assert_true(t.of[2].why[0] != '\0');
     assert_int_equal(redis_server_kill(replica, SIGCONT), 0);
     memset(&t, 0, sizeof t);
-    assert_int_equal(usher_nodes(e, NULL, hear, &t), USHER_OK);
+    assert_int_equal(usher_nodes(e, NULL, add_node, &t), USHER_OK);
     assert_int_equal(t.of[2].node.role, USHER_NODE_REPLICA);
     assert_string_equal(t.of[2].master, at);
     assert_int_equal(t.of[2].node.durability, USHER_DURABILITY_SNAPSHOT);
@@ -135,12 +134,12 @@ TEST(a_master_tells_of_its_replica)
     redis_server_stop(master);
 }
 
-/* Who may not ask is told what there is to know without. */
+/* A user without some rights gets the rest of the status. */
 TEST(status_leaves_out_what_the_user_may_not_read)
 {
     struct redis_server *s = redis_server_start(NULL);
     struct usher_engine *e;
-    struct told t = { 0 };
+    struct report t = { 0 };
     char url[128];
 
     assert_non_null(s);
@@ -148,7 +147,7 @@ TEST(status_leaves_out_what_the_user_may_not_read)
                             "-config", NULL));
     (void)snprintf(url, sizeof url, "redis://ann:pw@127.0.0.1:%d", redis_server_port(s));
     e = engine_open(url);
-    assert_int_equal(usher_nodes(e, NULL, hear, &t), USHER_OK);
+    assert_int_equal(usher_nodes(e, NULL, add_node, &t), USHER_OK);
     assert_int_equal(t.n, 1);
     assert_true(t.of[0].node.answers);
     assert_int_equal(t.of[0].node.role, USHER_NODE_UNKNOWN);
@@ -160,21 +159,21 @@ TEST(status_leaves_out_what_the_user_may_not_read)
     redis_server_stop(s);
 }
 
-TEST(all_masters_of_a_cluster_are_told_of)
+TEST(status_has_all_masters_of_a_cluster)
 {
     /* the others must not take it for dead */
     static const char *const config[] = { "cluster-node-timeout 60000", NULL };
     struct redis_server_options options = { .config = config };
     struct redis_cluster *c = redis_cluster_start(3, 3, &options);
     struct usher_engine *e;
-    struct told t = { 0 };
+    struct report t = { 0 };
     char url[REDIS_URL_MAX], port[16], id[41];
     unsigned masters = 0, replicas = 0, silent = 0;
     int64_t slots = 0;
 
     assert_non_null(c);
     e = engine_open(redis_cluster_url(c, url));
-    assert_int_equal(usher_nodes(e, NULL, hear, &t), USHER_OK);
+    assert_int_equal(usher_nodes(e, NULL, add_node, &t), USHER_OK);
     assert_true(redis_node_id(c->node[0], id));
     for (size_t i = 0; i < t.n; i++) {
         if (t.of[i].node.role == USHER_NODE_MASTER) {
@@ -192,7 +191,7 @@ TEST(all_masters_of_a_cluster_are_told_of)
     assert_int_equal(redis_server_kill(c->node[1], SIGSTOP), 0);
     (void)snprintf(port, sizeof port, ":%d", redis_server_port(c->node[1]));
     memset(&t, 0, sizeof t);
-    assert_int_equal(usher_nodes(e, NULL, hear, &t), USHER_UNAVAILABLE);
+    assert_int_equal(usher_nodes(e, NULL, add_node, &t), USHER_UNAVAILABLE);
     assert_non_null(strstr(usher_message(), port));
     masters = silent = 0;
     for (size_t i = 0; i < t.n; i++) {
@@ -218,7 +217,7 @@ static void listen(void *payload, enum usher_log_level level, const char *line)
         ++*n;
 }
 
-/* Of a cluster, for there it is moved some day. */
+/* On a cluster, where a large scope blocks the migration of its slot. */
 TEST(a_check_warns_of_a_large_scope)
 {
     enum { PART = 1000 };
@@ -303,12 +302,12 @@ TEST(status_counts_failed_commands)
     redis_server_stop(s);
 }
 
-TEST(a_store_that_is_no_server_is_itself)
+TEST(status_of_memory_has_one_node)
 {
     struct usher_engine *e = engine_open("memory:");
-    struct told t = { 0 };
+    struct report t = { 0 };
 
-    assert_int_equal(usher_nodes(e, NULL, hear, &t), USHER_OK);
+    assert_int_equal(usher_nodes(e, NULL, add_node, &t), USHER_OK);
     assert_int_equal(t.n, 1);
     assert_int_equal(t.of[0].node.role, USHER_NODE_ITSELF);
     assert_int_equal(t.of[0].node.durability, USHER_DURABILITY_NONE);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Redis over TLS: whom a connection trusts, what it says of whom it does not, and that deadlines,
- * big pipelines and the knowledge of what was sent are as they are without.
+ * Redis over TLS: which certificates a connection trusts, and its messages about others. Deadlines,
+ * big pipelines and the number of unsent bytes are as they are without TLS.
  *
- * The servers are a real one, whose certificate each test chooses, and a peer of ours, which does
- * what no good server does.  All certificates are made here.
+ * The servers are a real one, whose certificate each test chooses, and a peer of ours, which breaks
+ * the protocol.  All certificates are made here.
  */
 #include "lib/test.h"
 
@@ -151,7 +151,7 @@ static void opens_once(const char *where)
     usher_close(e);
 }
 
-/* Not opened, for this reason. */
+/* Opening @where fails with @status, and the message has @why. */
 static void refuses(const char *where, enum usher_status status, const char *why)
 {
     struct usher_engine *e = NULL;
@@ -171,9 +171,9 @@ static void unavailable(const char *where, const char *why)
     refuses(where, USHER_UNAVAILABLE, why);
 }
 
-/* ---- whom it trusts ----------------------------------------------------------------------- */
+/* ---- trust -------------------------------------------------------------------------------- */
 
-TEST(a_server_is_known_by_its_ca_and_its_name)
+TEST(a_server_is_verified_by_its_ca_and_its_name)
 {
     char name[64], link[80];
 
@@ -198,7 +198,7 @@ TEST(a_server_is_known_by_its_ca_and_its_name)
     assert_int_equal(unsetenv("SSL_CERT_FILE"), 0);
 }
 
-/* A certificate and what is said of it. */
+/* Open a server that presents @c; the message must have @why, or with NULL there is none. */
 static void shows(struct cert c, const char *options, const char *why)
 {
     present(&c);
@@ -209,7 +209,7 @@ static void shows(struct cert c, const char *options, const char *why)
     cert_free(&c);
 }
 
-TEST(a_wrong_certificate_is_refused_and_it_is_said_why)
+TEST(a_wrong_certificate_is_refused_with_the_reason)
 {
     struct cert old_ca = cert_make("the CA", NULL, NULL, -9 * DAY, -DAY);
 
@@ -247,7 +247,7 @@ TEST(a_wrong_certificate_is_refused_and_it_is_said_why)
     present(&good);
 }
 
-TEST(a_server_may_want_a_certificate)
+TEST(a_server_may_require_a_certificate)
 {
     struct cert stranger = cert_make("stranger", &other_ca, NULL, -60, DAY);
 
@@ -363,7 +363,7 @@ static void hang_up(void)
     assert_true(redis_do_ok(server, "CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes", NULL));
 }
 
-/* Nobody restarts for them. */
+/* Programs are not restarted for them. */
 TEST(files_that_change_are_read_again)
 {
     struct cert newer = cert_make("newer", &other_ca, "IP:127.0.0.1", -60, DAY);
@@ -395,7 +395,7 @@ TEST(files_that_change_are_read_again)
     hang_up();
     must_call(e);
     usher_close(e);
-    /* the client's certificate: a wrong one does harm, a right one mends it */
+    /* the client's certificate: with a wrong one connecting fails, with a right one it succeeds */
     e = opens(where);
     must_call(e);
     cert_write_both(&stranger, file("c.pem"));
@@ -417,7 +417,7 @@ TEST(files_that_change_are_read_again)
 
 /* ---- the real server, at work -------------------------------------------------------------- */
 
-TEST(a_server_that_is_killed_is_told_of_and_found_again)
+TEST(a_killed_server_is_reported_and_used_after_its_restart)
 {
     struct usher_engine *e;
     char where[512];
@@ -556,8 +556,8 @@ TEST(big_pipelines_go_both_ways)
     free(text);
 }
 
-/* What a child closes is its own copy: the server hears nothing of it. */
-TEST(a_child_ends_nothing_of_its_parents)
+/* A child closes only its own copies: the server receives nothing. */
+TEST(a_child_closes_no_connection_of_its_parent)
 {
     struct usher_engine *e;
     redisReply *before, *after;
@@ -592,8 +592,8 @@ TEST(a_child_ends_nothing_of_its_parents)
     usher_close(e);
 }
 
-/* What the application left in OpenSSL's queue is not taken for ours. */
-TEST(errors_of_the_application_are_not_ours)
+/* Errors that the application left in OpenSSL's queue are not taken for ours. */
+TEST(openssl_errors_of_the_application_are_ignored)
 {
     struct usher__redis_conn *c = conn_to(tls_port, "127.0.0.1");
 
@@ -653,7 +653,7 @@ static bool put(struct peer *p, const void *from, size_t n)
     return true;
 }
 
-/* What TLS has to say goes out.  false: nobody is there. */
+/* Send the output of TLS.  Return false if the connection is closed. */
 static bool carry_out(struct peer *p)
 {
     char buf[4096];
@@ -665,7 +665,7 @@ static bool carry_out(struct peer *p)
     return true;
 }
 
-/* A call of TLS that returned @n has to wait: brings what it waits for.  false: it is over. */
+/* A call of TLS that returned @n has to wait: receive its input.  Return false if it has failed. */
 static bool carry_in(struct peer *p, int n)
 {
     char buf[4096];
@@ -691,15 +691,15 @@ static bool peer_accept(struct peer *p)
     return carry_out(p);
 }
 
-static bool peer_say(struct peer *p, const char *text)
+static bool peer_send(struct peer *p, const char *text)
 {
     int size = (int)strlen(text);
 
     return SSL_write(p->ssl, text, size) == size && carry_out(p);
 }
 
-/* Bytes come in, up to @most; how many. */
-static int peer_hear(struct peer *p, char *buf, int most)
+/* Receive at most @most bytes; return their number. */
+static int peer_receive(struct peer *p, char *buf, int most)
 {
     int n;
 
@@ -715,7 +715,7 @@ static bool peer_expect(struct peer *p, const char *text)
     char buf[256];
 
     while (got < size) {
-        int n = peer_hear(p, buf, (int)(size - got < sizeof buf ? size - got : sizeof buf));
+        int n = peer_receive(p, buf, (int)(size - got < sizeof buf ? size - got : sizeof buf));
 
         if (n <= 0 || memcmp(buf, text + got, (size_t)n) != 0) {
             problem(p, "not what should come");
@@ -728,16 +728,16 @@ static bool peer_expect(struct peer *p, const char *text)
 
 static bool peer_greet(struct peer *p)
 {
-    return peer_accept(p) && peer_expect(p, GREETING) && peer_say(p, "+PONG\r\n");
+    return peer_accept(p) && peer_expect(p, GREETING) && peer_send(p, "+PONG\r\n");
 }
 
-/* Until the test says so. */
+/* Wait until the test calls peer_go(). */
 static void peer_wait(struct peer *p)
 {
     char byte;
 
     if (read(p->go[0], &byte, 1) != 1)
-        problem(p, "nobody let it go on");
+        problem(p, "no call of peer_go()");
 }
 
 static void peer_go(struct peer *p)
@@ -806,7 +806,7 @@ static void peer_stop(struct peer *p)
         fail_msg("the peer: %s", p->problem);
 }
 
-/* What opening says of a peer that is this way. */
+/* Connecting to a peer that plays @play is unavailable, and the message has @why. */
 static void unavailable_at(struct peer *p, void (*play)(struct peer *p), const char *name,
                            const char *why)
 {
@@ -835,7 +835,7 @@ static void play_greet(struct peer *p)
         problem(p, "no greeting");
 }
 
-TEST(the_name_is_told_to_the_server_an_address_is_not)
+TEST(the_server_receives_a_host_name_but_no_address)
 {
     static const char *const names[][2] = { { "redis.test", "redis.test" }, { "127.0.0.1", "" } };
 
@@ -857,10 +857,10 @@ TEST(the_name_is_told_to_the_server_an_address_is_not)
 static void play_accept(struct peer *p)
 {
     if (peer_accept(p))
-        p->received = (size_t)peer_hear(p, (char[16]){ 0 }, 16);
+        p->received = (size_t)peer_receive(p, (char[16]){ 0 }, 16);
 }
 
-TEST(a_wrong_server_hears_nothing)
+TEST(a_wrong_server_receives_no_data)
 {
     struct cert wrong = cert_make("x", &other_ca, "IP:127.0.0.1", -60, DAY);
 
@@ -941,7 +941,7 @@ TEST(no_handshake_outlasts_the_deadline)
                    "closed by the server in the handshake: if it does not speak TLS, use `redis:`");
 }
 
-TEST(what_is_no_tls_is_said_so)
+TEST(a_server_without_tls_is_reported)
 {
 #define SAYS(string) string, sizeof string - 1
     static const struct {
@@ -1023,7 +1023,7 @@ static void play_some_tickets(struct peer *p)
     for (int i = 0; i < TICKETS; i++)
         if (SSL_new_session_ticket(p->ssl) != 1 || SSL_do_handshake(p->ssl) != 1)
             problem(p, "no tickets");
-    (void)peer_say(p, "+OK\r\n");
+    (void)peer_send(p, "+OK\r\n");
     peer_wait(p);
 }
 
@@ -1044,7 +1044,7 @@ static struct usher__redis_tls *pair_with(struct peer *p, void (*play)(struct pe
     return t;
 }
 
-/* A call of OpenSSL comes back behind each, for only we look at the clock. */
+/* OpenSSL returns after each record, because only our code checks the deadline. */
 TEST(a_read_takes_one_record)
 {
     struct peer p = { .version = TLS1_3_VERSION };
@@ -1073,7 +1073,7 @@ static void play_accept_and_go(struct peer *p)
         problem(p, "no handshake");
 }
 
-TEST(a_write_to_nobody_raises_no_signal)
+TEST(a_write_to_a_closed_connection_raises_no_signal)
 {
     struct peer p = { .version = TLS1_3_VERSION };
     struct usher__redis_tls *t;
@@ -1101,7 +1101,7 @@ static void play_new_keys(struct peer *p)
             (SSL_key_update(p->ssl, SSL_KEY_UPDATE_REQUESTED) != 1 ||
              SSL_do_handshake(p->ssl) != 1))
             problem(p, "no new keys");
-        if (!peer_say(p, "$1\r\nv\r\n"))
+        if (!peer_send(p, "$1\r\nv\r\n"))
             return;
     }
 }
@@ -1146,11 +1146,11 @@ static void play_new_keys_unread(struct peer *p)
     peer_wait(p);
     for (int i = 0; i < PILED; i++) {
         while (i == 10 && p->received < PILED * request && n > 0) {
-            n = peer_hear(p, buf, sizeof buf);
+            n = peer_receive(p, buf, sizeof buf);
             p->received += (size_t)n;
         }
         if (SSL_key_update(p->ssl, SSL_KEY_UPDATE_REQUESTED) != 1 ||
-            SSL_do_handshake(p->ssl) != 1 || !peer_say(p, "+OK\r\n"))
+            SSL_do_handshake(p->ssl) != 1 || !peer_send(p, "+OK\r\n"))
             problem(p, "no new keys");
     }
     if (p->received != PILED * request)
@@ -1234,14 +1234,14 @@ TEST(a_reply_in_the_tls_buffer_is_read_without_a_wait)
     peer_stop(&p);
 }
 
-/* When the client has said all that it is going to. */
+/* Read when the client has sent everything. */
 static void read_late(struct peer *p)
 {
     char buf[16384];
     int n;
 
     peer_wait(p);
-    while ((n = peer_hear(p, buf, sizeof buf)) > 0)
+    while ((n = peer_receive(p, buf, sizeof buf)) > 0)
         p->received += (size_t)n;
 }
 
@@ -1251,8 +1251,8 @@ static void play_accept_and_read_late(struct peer *p)
         read_late(p);
 }
 
-/* A server has of a record all or nothing, and of what write told of it has all. */
-TEST(bytes_count_when_their_record_has_left)
+/* A server has a record wholly or not at all, and has all bytes that the writes returned. */
+TEST(bytes_count_when_their_record_is_sent)
 {
     enum { SMALL = 1000, MANY = 40000 };
     char *text = calloc(1, MANY);
@@ -1262,7 +1262,7 @@ TEST(bytes_count_when_their_record_has_left)
         struct peer p = { .version = i % 2 != 0 ? TLS1_2_VERSION : TLS1_3_VERSION };
         bool by_halves = i >= 2; /* a record is more than the socket takes, or goes in whole */
         struct usher__redis_tls *t;
-        size_t told = 0;
+        size_t written = 0;
         ssize_t n;
         int fd;
 
@@ -1271,13 +1271,13 @@ TEST(bytes_count_when_their_record_has_left)
         if (by_halves)
             assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &few, sizeof few), 0);
         while ((n = usher__redis_tls_write(t, text, by_halves ? MANY : SMALL)) > 0)
-            told += (size_t)n;
+            written += (size_t)n;
         assert_int_equal(n, IO_AGAIN);
-        assert_true(by_halves || told > 0);
+        assert_true(by_halves || written > 0);
         assert_int_equal(shutdown(fd, SHUT_WR), 0);
         peer_go(&p);
         peer_stop(&p);
-        assert_int_equal(p.received, told);
+        assert_int_equal(p.received, written);
         usher__redis_tls_close(t);
         (void)close(fd);
     }
@@ -1290,9 +1290,9 @@ static void play_greet_and_read_late(struct peer *p)
         read_late(p);
 }
 
-/* The server can read none but the requests before unsent_from, the last one perhaps in part; those
- * that had not arrived when they were given up do not any more. */
-TEST(unsent_requests_are_told_to_the_byte)
+/* The server can read only the requests before unsent_from, the last one perhaps in part; requests
+ * that had not arrived at the deadline never arrive. */
+TEST(a_server_receives_no_unsent_request)
 {
     enum { REQUESTS = 4000, TEXT = 4000 };
     size_t request = strlen("*2\r\n$4\r\nECHO\r\n$4000\r\n") + TEXT + 2;
@@ -1334,7 +1334,7 @@ static void play_greet_and_reset(struct peer *p)
 }
 
 /* Nothing was sent, so nothing is unknown; and no signal ends the process. */
-TEST(a_server_that_is_gone_kills_nobody)
+TEST(a_lost_server_raises_no_signal)
 {
     struct sigaction before, after;
 
@@ -1358,14 +1358,14 @@ TEST(a_server_that_is_gone_kills_nobody)
     assert_true(after.sa_handler == before.sa_handler);
 }
 
-/* Of a batch that stands half-way in the socket when the server goes. */
+/* Close the connection when half a batch is in the socket. */
 static void play_greet_wait_and_go(struct peer *p)
 {
     if (peer_greet(p))
         peer_wait(p);
 }
 
-TEST(a_server_that_goes_while_it_is_sent_to_kills_nobody)
+TEST(a_server_lost_during_a_write_raises_no_signal)
 {
     char *text = calloc(1, 1 << 20);
     struct usher__redis_conn *c;
@@ -1388,7 +1388,7 @@ TEST(a_server_that_goes_while_it_is_sent_to_kills_nobody)
 
 /* ---- memory -------------------------------------------------------------------------------- */
 
-TEST(memory_that_is_not_there_is_nomem)
+TEST(a_failed_allocation_is_nomem)
 {
     struct usher__redis_conn_options options = { .host = "h", .port = 1, .over_tls = true };
     struct usher__redis_conn *c = NULL;
@@ -1414,15 +1414,14 @@ TEST(memory_that_is_not_there_is_nomem)
 #define MASTERS 2 /* each with a replica */
 #define POOLS 8
 
-/* A node that speaks TLS to everybody but this test.  Its bus is where the others look for it. */
+/* A node that speaks TLS with all but this test.  Its bus has the port that the others expect. */
 static struct redis_server *tls_node(int *ret_tls_port)
 {
     char port[32], bus[32], cert[160], key[160], of[160];
-    const char *const config[] = {
-        port, bus, cert, key, of, "tls-auth-clients no", "tls-cluster yes", "tls-replication yes",
-        /* nobody takes over who does not speak to a replica that stands still */
-        "cluster-node-timeout 60000", NULL
-    };
+    const char *const config[] = { port, bus, cert, key, of, "tls-auth-clients no",
+                                   "tls-cluster yes", "tls-replication yes",
+                                   /* no node is replaced while a replica is stopped */
+                                   "cluster-node-timeout 60000", NULL };
     struct redis_server_options options = { .config = config, .cluster = true };
 
     options.port = redis_free_port();
@@ -1469,7 +1468,7 @@ static void post_to_all(struct usher_engine *e, const char *number, int64_t wait
     assert_int_equal(usher_post(e, c, POOLS, timeout_ms), USHER_OK);
 }
 
-/* The next answer is of which pool; it was done, and so many replicas have it. */
+/* Return the pool of the next answer, which was done; store the number of its replicas. */
 static unsigned next_done(struct usher_engine *e, unsigned replicas[POOLS])
 {
     const struct usher_event *event = usher_collect(e, LONG);
@@ -1508,8 +1507,8 @@ static int cluster_stop(void **state)
     return 0;
 }
 
-/* In one batch that nobody waits for, over TLS: each node asks its own replicas, and one whose
- * replica stands still keeps no answer of the other back. */
+/* A posted batch over TLS: each node waits for its own replicas, and a node with a stopped replica
+ * does not delay answers of the other. */
 TEST_WITH(nodes_of_a_cluster_wait_for_their_replicas, cluster_start, cluster_stop)
 {
     const int64_t timeout_ms = budget_slow() ? 8000 : 2000;

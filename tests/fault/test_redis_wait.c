@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A command that waits for replicas: it says how many have it, it waits no longer than it may, and
- * nobody waits with it who did not ask for it.  R19 of the specification of the Redis store.
+ * A command with `wait` waits for replicas: its answer has their number, it waits until its
+ * deadline at most, and commands without `wait` do not wait.  R19 of the specification of the Redis
+ * store.
  */
 #include "lib/test.h"
 
@@ -37,7 +38,7 @@ static struct usher_engine *engine_open(int64_t timeout_ms)
     return e;
 }
 
-/* @text, which begins with @status and has as many replicas. */
+/* Execute @text; its answer must have @status and @replicas. */
 static void must(struct usher_engine *e, const char *text, enum usher_status status,
                  uint32_t replicas)
 {
@@ -59,7 +60,7 @@ TEST(wait_returns_the_number_of_replicas)
     usher_close(e);
 }
 
-/* There is one, and two are asked for: it waits as long as it may, and what was done is done. */
+/* There is one replica and two are requested: it waits until its deadline and keeps its change. */
 TEST(wait_ends_at_the_deadline)
 {
     struct usher_engine *e = engine_open(SHORT_MS);
@@ -77,7 +78,7 @@ TEST(wait_ends_at_the_deadline)
     usher_close(e);
 }
 
-TEST(how_many_is_checked)
+TEST(the_number_of_replicas_is_validated)
 {
     struct usher_engine *e = engine_open(PATIENCE_MS);
     struct usher_operation c = { .verb = USHER_NUMBER_ADD, .scope = TEXT("p"), .wait = 256 };
@@ -91,8 +92,8 @@ TEST(how_many_is_checked)
     usher_close(e);
 }
 
-/* In a batch some wait: what it did is with the replica for all of it. */
-TEST(a_batch_waits_for_those_that_ask)
+/* Some commands of a batch wait: the replica has the changes of the whole batch then. */
+TEST(a_batch_waits_if_a_command_of_it_waits)
 {
     static const char *const texts[] = { "number add p 6",        "number add p 7 wait=1",
                                          "number add other 1",    "number add other 2 wait=1",
@@ -159,7 +160,7 @@ static void post_add(struct usher_engine *e, const char *pool, const char *numbe
     assert_int_equal(usher_post(e, &c, 1, 0), USHER_OK);
 }
 
-/* The next one is that of @tag, with so many replicas. */
+/* Collect the next reply: it must have @tag and @replicas. */
 static void collected(struct usher_engine *e, unsigned *tag, uint8_t replicas)
 {
     const struct usher_event *event = usher_collect(e, PATIENCE_MS);
@@ -172,8 +173,8 @@ static void collected(struct usher_engine *e, unsigned *tag, uint8_t replicas)
     usher_event_done(event);
 }
 
-/* Nor do posted commands, but those on the same scope, which stay in their order. */
-TEST(posted_ones_wait_for_no_other)
+/* Posted commands wait only for earlier ones on the same scope, which stay in their order. */
+TEST(posted_commands_do_not_wait_for_other_scopes)
 {
     struct usher_engine *e = engine_open(PATIENCE_MS);
     unsigned tag[5];
@@ -193,7 +194,7 @@ TEST(posted_ones_wait_for_no_other)
     assert_int_equal(redis_server_kill(replica, SIGCONT), 0);
     collected(e, &tag[0], 1);
     collected(e, &tag[2], 0);
-    post_add(e, "slow", "4", 0, &tag[4]); /* nobody is before it any more */
+    post_add(e, "slow", "4", 0, &tag[4]); /* no command of its scope is pending any more */
     collected(e, &tag[4], 0);
     usher_close(e);
 }
@@ -236,13 +237,13 @@ TEST(wait_delays_no_other_command)
         assert_int_equal(w[i].status, USHER_OK);
         assert_int_equal(w[i].replicas, 1);
     }
-    must(e, "number del many 1000", USHER_OK, 0); /* who comes last tells what there is to tell */
+    must(e, "number del many 1000", USHER_OK, 0); /* the last command delivers pending notices */
     usher_unwatch(e, watch);
     assert_int_equal(notices, 1 + WAITERS + 200 + 1);
     usher_close(e);
 }
 
-/* It was done; that nobody knows of the replicas is no reason to say otherwise. */
+/* The command was executed, so its status is OK although the number of replicas is unknown. */
 TEST(wait_without_the_right_returns_zero_replicas)
 {
     struct usher_options opt = USHER_OPTIONS_INIT;
@@ -263,8 +264,8 @@ TEST(wait_without_the_right_returns_zero_replicas)
     usher_close(e);
 }
 
-/* In one batch each master is asked for its own, of which one stands still. */
-TEST(each_master_of_a_cluster_waits_for_its_own)
+/* Each master of a batch waits for its own replicas, one of which is stopped. */
+TEST(each_master_of_a_cluster_waits_for_its_replicas)
 {
     enum { MASTERS = 3, POOLS = 12 };
     struct redis_cluster *cluster = redis_cluster_start(MASTERS, MASTERS, NULL);
@@ -328,7 +329,7 @@ TEST(each_master_of_a_cluster_waits_for_its_own)
     redis_cluster_stop(cluster);
 }
 
-TEST(a_store_without_replicas_has_none)
+TEST(wait_on_memory_returns_zero_replicas)
 {
     struct usher_engine *e;
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A store that goes back in time: what it gave out before and has forgotten is told as lost, by any
- * noun, whoever asks; what it still has goes on; and nothing that it gives out then fits what it
- * gave out before.  Rule 10 of the specification of the Redis store, for Redis and SQLite.
+ * A store that goes back in time.  Each noun answers `lost` for holds that the store has lost, to
+ * any client; the others continue; and no later token equals one of the lost.  Rule 10 of the
+ * specification of the Redis store, for Redis and SQLite.
  */
 #include "lib/test.h"
 
@@ -23,7 +23,7 @@
 #include "lib/servers.h"
 #endif
 
-/* One thing of each noun, as it was given to somebody. */
+/* One hold of each noun, as a client got it. */
 struct given {
     char number[16];
     uint64_t token; /* of the number */
@@ -86,15 +86,15 @@ static void give(struct usher_engine *e, const char *who, struct given *g)
     usher_result_done(&r);
 }
 
-struct last_heard {
+struct last_notice {
     unsigned n;
     struct usher_notice notice;
     char subject[32];
 };
 
-static void hear_last(void *payload, const struct usher_notice *n)
+static void on_last_notice(void *payload, const struct usher_notice *n)
 {
-    struct last_heard *h = payload;
+    struct last_notice *h = payload;
 
     h->n++;
     h->notice = *n;
@@ -102,13 +102,12 @@ static void hear_last(void *payload, const struct usher_notice *n)
                    n->subject.size != 0 ? n->subject.data : "");
 }
 
-/* @version was lost: so the answer is, whatever else is asked for, and all that watch hear of it.
- */
-static void told_lost(struct usher_engine *e, struct last_heard *h, uint64_t version,
-                      const char *subject, const char *format, ...)
+/* Check that a command with @version is answered `lost`, and that watchers are notified. */
+static void answers_lost(struct usher_engine *e, struct last_notice *h, uint64_t version,
+                         const char *subject, const char *format, ...)
     __attribute__((format(printf, 5, 6)));
-static void told_lost(struct usher_engine *e, struct last_heard *h, uint64_t version,
-                      const char *subject, const char *format, ...)
+static void answers_lost(struct usher_engine *e, struct last_notice *h, uint64_t version,
+                         const char *subject, const char *format, ...)
 {
     const unsigned n = h->n;
     struct usher_result r;
@@ -136,37 +135,40 @@ static void told_lost(struct usher_engine *e, struct last_heard *h, uint64_t ver
 /* @bill_is_anothers: else its serial would be taken back. */
 static void all_lost(struct usher_engine *e, const struct given *g, bool bill_is_anothers)
 {
-    struct last_heard h = { 0 };
+    struct last_notice h = { 0 };
     struct usher_watcher *watch;
     char room[32], bill[32], caller[32];
-    static const char *const versions[] = { "set lobby last nobody if-version",
+    static const char *const versions[] = { "set lobby last absent if-version",
                                             "close lobby if-version", "snapshot lobby if-version",
                                             "snapshot lobby since", "changes lobby since" };
 
     (void)snprintf(room, sizeof room, "%" PRIu64 ".1", g->login);
     (void)snprintf(bill, sizeof bill, "B%06" PRId64, g->bill);
     (void)snprintf(caller, sizeof caller, "caller-of-%s", g->who);
-    assert_int_equal(usher_watch(e, (enum usher_noun)0, NULL, hear_last, &h, &watch), USHER_OK);
-    told_lost(e, &h, g->token, g->number, "number renew p %s token=%" PRIu64 " lease=5000",
-              g->number, g->token);
-    told_lost(e, &h, g->token, g->number, "number hangup p %s token=%" PRIu64, g->number, g->token);
-    told_lost(e, &h, g->login, room, "queue finish desk %s", room);
-    told_lost(e, &h, g->login, g->who, "queue logout desk %s token=%" PRIu64, g->who, g->login);
-    told_lost(e, &h, g->visit, caller, "queue leave desk %s token=%" PRIu64, caller, g->visit);
+    assert_int_equal(usher_watch(e, (enum usher_noun)0, NULL, on_last_notice, &h, &watch),
+                     USHER_OK);
+    answers_lost(e, &h, g->token, g->number, "number renew p %s token=%" PRIu64 " lease=5000",
+                 g->number, g->token);
+    answers_lost(e, &h, g->token, g->number, "number hangup p %s token=%" PRIu64, g->number,
+                 g->token);
+    answers_lost(e, &h, g->login, room, "queue finish desk %s", room);
+    answers_lost(e, &h, g->login, g->who, "queue logout desk %s token=%" PRIu64, g->who, g->login);
+    answers_lost(e, &h, g->visit, caller, "queue leave desk %s token=%" PRIu64, caller, g->visit);
     if (bill_is_anothers)
-        told_lost(e, &h, g->bill_token, bill, "serial confirm bill %s token=%" PRIu64, bill,
-                  g->bill_token);
-    told_lost(e, &h, g->id_token, "", "id return ids %" PRId64 " 5 token=%" PRIu64, g->id,
-              g->id_token);
-    told_lost(e, &h, g->room, "zoe", "room join lobby zoe if-version=%" PRIu64 " epoch=%016" PRIx64,
-              g->room, g->room_epoch);
+        answers_lost(e, &h, g->bill_token, bill, "serial confirm bill %s token=%" PRIu64, bill,
+                     g->bill_token);
+    answers_lost(e, &h, g->id_token, "", "id return ids %" PRId64 " 5 token=%" PRIu64, g->id,
+                 g->id_token);
+    answers_lost(e, &h, g->room, "zoe",
+                 "room join lobby zoe if-version=%" PRIu64 " epoch=%016" PRIx64, g->room,
+                 g->room_epoch);
     for (size_t i = 0; i < sizeof versions / sizeof *versions; i++)
-        told_lost(e, &h, g->room, i == 0 ? "last" : "", "room %s=%" PRIu64 " epoch=%016" PRIx64,
-                  versions[i], g->room, g->room_epoch);
+        answers_lost(e, &h, g->room, i == 0 ? "last" : "", "room %s=%" PRIu64 " epoch=%016" PRIx64,
+                     versions[i], g->room, g->room_epoch);
     usher_unwatch(e, watch);
 }
 
-/* And over. */
+/* All holds of @g work, and end here. */
 static void all_there(struct usher_engine *e, const struct given *g)
 {
     expect_ok(e, "number renew p %s token=%" PRIu64 " lease=3600000", g->number, g->token);
@@ -181,7 +183,7 @@ static void all_there(struct usher_engine *e, const struct given *g)
     expect_ok(e, "room changes lobby since=%" PRIu64, g->room);
 }
 
-/* The number that bob had is free: he goes on with it, and nobody else by what he was given. */
+/* Bob's lost number is free: bob gets it again by the old token, and no other owner does. */
 static void taken_back(struct usher_engine *e, const struct given *bob)
 {
     struct ask_number_hold hold = { .token = bob->token }, again;
@@ -199,7 +201,7 @@ static void taken_back(struct usher_engine *e, const struct given *bob)
     assert_int_equal(r.of.number.state, USHER_NUMBER_STATE_BUSY_UP);
     assert_true(r.of.number.token == hold.token);
     usher_result_done(&r);
-    /* the answer was lost as well: asked again by what he had before */
+    /* the answer was lost as well: repeated with the old token */
     again = hold;
     again.token = bob->token;
     options.node = "pbx2";
@@ -228,14 +230,14 @@ struct chain {
     unsigned n, jumps;
 };
 
-static void hear(void *payload, const struct usher_notice *n)
+static void on_notice(void *payload, const struct usher_notice *n)
 {
     struct chain *c = payload;
 
     if (n->verb == USHER_NOTICE_LOST) /* is no change */
         return;
     if (n->before != c->version)
-        fail_msg("`%s` of version %" PRIu64 " says it is behind %" PRIu64 ", not %" PRIu64,
+        fail_msg("`%s` of version %" PRIu64 " follows %" PRIu64 ", not %" PRIu64,
                  usher_verb_word(n->verb), n->version, n->before, c->version);
     c->jumps += n->version != n->before + 1;
     c->version = n->version;
@@ -353,13 +355,13 @@ static void after_a_loss(struct usher_engine *e, const struct given *ann, const 
     line_execute(e, &r, "number stats p");
     chain.version = r.version;
     usher_result_done(&r);
-    assert_int_equal(usher_watch(e, USHER_NUMBER, "p", hear, &chain, &watch), USHER_OK);
+    assert_int_equal(usher_watch(e, USHER_NUMBER, "p", on_notice, &chain, &watch), USHER_OK);
     give(e, "dora", &dora);
     assert_string_equal(dora.number, bob->number); /* the same things … */
     assert_true(dora.bill == bob->bill && dora.id == bob->id);
     assert_true(dora.token != bob->token && dora.login != bob->login &&
                 dora.bill_token != bob->bill_token && dora.id_token != bob->id_token);
-    all_lost(e, bob, true); /* … are not his */
+    all_lost(e, bob, true); /* the number and id are dora's now */
     expect(e, USHER_LOST, "number renew p %s token=%" PRIu64 " owner=bob", bob->number, bob->token);
     all_there(e, ann);
     all_there(e, &dora);
@@ -370,9 +372,9 @@ static void after_a_loss(struct usher_engine *e, const struct given *ann, const 
     audit(e);
 }
 
-/* Three numbers of a gap-free rule are lost: whoever has them settles them, and what nobody asks
- * for is seen, until somebody says what became of it. */
-static void no_hole_is_silent(struct usher_engine *e, const uint64_t token[4])
+/* Three numbers of a gap-free rule are lost.  Their holders end them; one without a holder stays
+ * listed until a person ends it. */
+static void lost_serials_are_listed(struct usher_engine *e, const uint64_t token[4])
 {
     struct usher_result r;
     uint64_t of_lost;
@@ -416,8 +418,8 @@ static void line_begin(struct usher_engine *e)
     expect_ok(e, "queue apply line seated");
 }
 
-/* Whoever asks again and again with the arrival of the first time is in the old place again, when
- * the store has lost that, too. */
+/* A user that applies with its first arrival time has its old position again, although the store
+ * has lost it. */
 static void line_lost(struct usher_engine *e)
 {
     static const char *const users[] = { "u1", "u2", "later" };
@@ -469,7 +471,7 @@ struct longest {
     uint64_t ann, bob, carl, dora;
 };
 
-/* What the store will have of it. */
+/* Commands that the store keeps. */
 static void longest_begin(struct usher_engine *e, struct longest *l)
 {
     for (int i = 1; i <= 4; i++) {
@@ -483,8 +485,8 @@ static void longest_begin(struct usher_engine *e, struct longest *l)
     l->carl = held(e, USHER_OK, 0, 400, "call q owner=carl number=1 lease=400");
 }
 
-/* What it will lose: that one pool has a longest hold from now on and the other one has none. */
-static void longest_goes_on(struct usher_engine *e, struct longest *l)
+/* Commands that the store loses: one pool gets a longest hold and the other one loses its own. */
+static void longest_is_changed(struct usher_engine *e, struct longest *l)
 {
     expect_ok(e, "number set p lease-max=1000 now=%" PRId64, T + 100);
     expect_ok(e, "number set q lease-max=0 now=%" PRId64, T + 100);
@@ -506,23 +508,23 @@ static int64_t longest_of(struct usher_engine *e, const char *pool)
     return longest;
 }
 
-/* What the store has not lost is what holds: of calls that it knows still from their beginning, of
- * those that are taken back from then on, for nobody can tell it more. */
-static void longest_was_lost(struct usher_engine *e, const struct longest *l)
+/* The settings that the store has not lost apply: to holds that it still has from their begin, and
+ * to those that are taken back from then on. */
+static void longest_after_the_loss(struct usher_engine *e, const struct longest *l)
 {
     uint64_t bob, dora;
 
     assert_int_equal(longest_of(e, "p"), 0);
     assert_int_equal(longest_of(e, "q"), 1000);
     (void)held(e, USHER_SAME, 300, 0, "renew p 1 token=%" PRIu64, l->ann);
-    /* it ends again, and not later because it was to last for ever meanwhile */
+    /* it has an end again, which is not later because it had none in between */
     (void)held(e, USHER_OK, 300, 1000, "renew q 1 token=%" PRIu64 " lease=0", l->carl);
     expect(e, USHER_LOST, "number renew p 2 token=%" PRIu64 " now=%" PRId64, l->bob, T + 300);
     bob = held(e, USHER_OK, 500, 0, "renew p 2 token=%" PRIu64 " owner=bob", l->bob);
     dora = held(e, USHER_OK, 500, 1500, "renew q 2 token=%" PRIu64 " owner=dora node=pbx lease=0",
                 l->dora);
     assert_true(bob != l->bob && dora != l->dora);
-    /* nor does it help to show once more what was lost, or to renew all of the machine */
+    /* a repeat with the lost token changes nothing, and renewing the whole node neither */
     (void)held(e, USHER_OK, 600, 1500, "renew q 2 token=%" PRIu64 " owner=dora lease=9000",
                l->dora);
     expect(e, USHER_SAME, "number renew q node=pbx now=%" PRId64, T + 600);
@@ -542,28 +544,28 @@ static void longest_was_lost(struct usher_engine *e, const struct longest *l)
     audit(e);
 }
 
-struct hearer {
+struct presence_watcher {
     struct copy *c;
     unsigned ranges;
 };
 
-static void hear_of_presence(void *payload, const struct usher_notice *n)
+static void on_presence(void *payload, const struct usher_notice *n)
 {
-    struct hearer *h = payload;
+    struct presence_watcher *h = payload;
 
     h->ranges += n->verb == USHER_ROOM_PRESENCE;
     (void)usher_replica_notice(h->c->r, n);
 }
 
-/* What waits to be told together with what follows, and is gone meanwhile, is not what a heartbeat
- * says that replicas should have. */
+/* Coalesced notices that are pending when the store loses their changes: the version of a heartbeat
+ * does not include them. */
 TEST_WITH(a_heartbeat_leaves_out_coalesced_notices_that_are_lost, NULL, NULL)
 {
     struct usher_options options = USHER_OPTIONS_INIT;
     struct usher_engine *e;
     struct usher_watcher *watch;
     struct copy lost;
-    struct hearer h = { &lost, 0 };
+    struct presence_watcher h = { &lost, 0 };
     struct rollback_copy *copy;
 
     options.drivers = &rollback_driver;
@@ -578,7 +580,7 @@ TEST_WITH(a_heartbeat_leaves_out_coalesced_notices_that_are_lost, NULL, NULL)
     memset(&lost, 0, sizeof lost);
     assert_int_equal(usher_replica_open("lobby", NULL, &lost.r), USHER_OK);
     copy_settle(e, &lost);
-    assert_int_equal(usher_watch(e, USHER_ROOM, "lobby", hear_of_presence, &h, &watch), USHER_OK);
+    assert_int_equal(usher_watch(e, USHER_ROOM, "lobby", on_presence, &h, &watch), USHER_OK);
     expect_ok(e, "room join lobby bob now=3");
     for (int i = 0; i < 2; i++) { /* with something that waits besides, and without */
         rollback_to(copy);
@@ -618,15 +620,15 @@ TEST_WITH(engines_that_take_over_at_once_use_different_tokens, NULL, NULL)
         line_execute(e, &r, "number add p 2");
         version[i] = r.version;
         usher_result_done(&r);
-        for (int k = 0; k < i; k++) /* as many tokens as may be given out meanwhile */
+        for (int k = 0; k < i; k++) /* more tokens than an engine issues in between */
             assert_true(version[i] > version[k] + 10000 || version[k] > version[i] + 10000);
     }
     rollback_free(copy);
     usher_close(e);
 }
 
-/* What keeps a number from callers does not keep it from a call that is under way. */
-TEST_WITH(a_call_goes_on_with_a_number_that_is_not_offered, NULL, NULL)
+/* A number that is not offered to callers can still be renewed by its call. */
+TEST_WITH(a_call_keeps_a_number_that_is_not_offered, NULL, NULL)
 {
     static const char *const then[] = { "number unreg p 1",     /* not registered */
                                         "number set p daily=1", /* has had its calls */
@@ -677,7 +679,7 @@ TEST_WITH(a_call_goes_on_with_a_number_that_is_not_offered, NULL, NULL)
     usher_close(e);
 }
 
-TEST_WITH(a_longest_hold_is_what_a_store_has_kept_of_it, NULL, NULL)
+TEST_WITH(a_store_applies_the_longest_hold_that_it_kept, NULL, NULL)
 {
     struct usher_engine *e = opened_in_time("rollback:");
     struct rollback_copy *copy;
@@ -686,10 +688,10 @@ TEST_WITH(a_longest_hold_is_what_a_store_has_kept_of_it, NULL, NULL)
     longest_begin(e, &l);
     copy = rollback_copy();
     assert_non_null(copy);
-    longest_goes_on(e, &l);
+    longest_is_changed(e, &l);
     rollback_to(copy);
     rollback_free(copy);
-    longest_was_lost(e, &l);
+    longest_after_the_loss(e, &l);
     usher_close(e);
 }
 
@@ -705,10 +707,10 @@ static const struct {
     { USHER_SERIAL, "s" }, { USHER_SERIAL, "g" }, { USHER_ID, "i" }, { USHER_QUEUE, "q" }
 };
 
-/* What who follows one of them has heard of it. */
+/* The events that a follower has received. */
 struct follower {
-    unsigned n, gaps;       /* n: behind the last gap */
-    uint64_t from, version; /* where that ended; up to which it was told */
+    unsigned n, gaps;       /* n: after the last gap */
+    uint64_t from, version; /* end of the last gap; version of the last event */
 };
 
 static void followers_begin(struct usher_engine *e, struct follower f[FOLLOWED])
@@ -723,7 +725,7 @@ static void followers_begin(struct usher_engine *e, struct follower f[FOLLOWED])
     }
 }
 
-/* Until each was told up to its @version. */
+/* Collect events until each follower has its @version. */
 static void follow_on(struct usher_engine *e, const struct follower all[FOLLOWED],
                       const uint64_t version[FOLLOWED])
 {
@@ -738,7 +740,7 @@ static void follow_on(struct usher_engine *e, const struct follower all[FOLLOWED
         }
         event = usher_collect(e, 20000);
         if (event == NULL)
-            fail_msg("%s was told up to %" PRIu64 " and not %" PRIu64, followed[i].scope,
+            fail_msg("%s: notices end at %" PRIu64 " and not %" PRIu64, followed[i].scope,
                      all[i].version, version[i]);
         f = event->tag;
         n = event->notice;
@@ -748,7 +750,7 @@ static void follow_on(struct usher_engine *e, const struct follower all[FOLLOWED
             continue;
         }
         if (n->before != f->version)
-            fail_msg("%.*s: %s %" PRIu64 " is told behind %" PRIu64 " and not %" PRIu64,
+            fail_msg("%.*s: %s %" PRIu64 " follows %" PRIu64 " and not %" PRIu64,
                      (int)n->scope.size, n->scope.data, usher_verb_word(n->verb), n->version,
                      n->before, f->version);
         f->version = n->version;
@@ -762,10 +764,10 @@ static void follow_on(struct usher_engine *e, const struct follower all[FOLLOWED
     }
 }
 
-/* Each has heard of @gaps, and behind the last one of all that the log has there.  With @log, else
- * there is none any more of a queue, which no authority makes again: all of it is one gap more. */
-static void followers_know(struct usher_engine *e, const struct follower f[FOLLOWED], unsigned gaps,
-                           bool log)
+/* Each follower has received @gaps, and after the last one all changes in the log.  Without @log
+ * that of the queue is gone, because no authority recreates a queue: this is one more gap. */
+static void followers_received(struct usher_engine *e, const struct follower f[FOLLOWED],
+                               unsigned gaps, bool log)
 {
     for (unsigned i = 0; i < FOLLOWED; i++) {
         bool is = log || followed[i].noun != USHER_QUEUE;
@@ -777,7 +779,7 @@ static void followers_know(struct usher_engine *e, const struct follower f[FOLLO
         assert_int_equal(r.status, is ? USHER_OK : USHER_REFUSED);
         usher__changes_of(&r, &changes);
         if (r.version != f[i].version || f[i].gaps != gaps + !is || (is && changes.n != f[i].n))
-            fail_msg("%s: heard of %u gaps and %u changes up to %" PRIu64 ", there are %zu up to "
+            fail_msg("%s: received %u gaps and %u changes up to %" PRIu64 ", there are %zu up to "
                      "%" PRIu64,
                      followed[i].scope, f[i].gaps, f[i].n, f[i].version, changes.n, r.version);
         usher_result_done(&r);
@@ -832,9 +834,9 @@ static void go_on(struct usher_engine *e, struct made *m, const struct follower 
 /* Something is done to the store. */
 enum fate { BEGIN, NOTE, GO_BACK, BE_EMPTY };
 
-/* Who follows the logs of a store that goes back, and is lost altogether: what an authority then
- * makes again of rules and dispensers is a change as any, their logs included. */
-static void follow_what_is_lost(const char *url, void (*fate)(enum fate what))
+/* Followers of the logs of a store that goes back, and then loses everything.  Rules and dispensers
+ * that an authority recreates are ordinary changes, also in their logs. */
+static void follow_losses(const char *url, void (*fate)(enum fate what))
 {
     struct usher_options options = USHER_OPTIONS_INIT;
     struct follower f[FOLLOWED], kept[FOLLOWED], lost[FOLLOWED];
@@ -858,20 +860,20 @@ static void follow_what_is_lost(const char *url, void (*fate)(enum fate what))
     fate(NOTE);
     go_on(e, &made, f);
     go_on(e, &made, f);
-    followers_know(e, f, 0, true);
+    followers_received(e, f, 0, true);
     memcpy(lost, f, sizeof f);
     fate(GO_BACK);
     since_when(e, lost, kept);
     for (int i = 0; i < 2; i++) {
         go_on(e, &made, f);
         since_when(e, lost, kept);
-        followers_know(e, f, 1, true);
+        followers_received(e, f, 1, true);
     }
     audit(e);
     fate(BE_EMPTY);
     for (int i = 0; i < 2; i++) {
         go_on(e, &made, f);
-        followers_know(e, f, 2, false);
+        followers_received(e, f, 2, false);
     }
     audit(e);
     usher_close(e);
@@ -898,7 +900,7 @@ static void of_rollback_store(enum fate what)
 
 TEST_WITH(followers_receive_a_rollback_and_what_is_granted_again, NULL, NULL)
 {
-    follow_what_is_lost("rollback:", of_rollback_store);
+    follow_losses("rollback:", of_rollback_store);
 }
 
 #ifdef USHER_WITH_SQLITE
@@ -953,7 +955,7 @@ TEST_WITH(a_rollback_of_a_file_leaves_no_gap_in_serials, NULL, test_dir_remove)
     usher_close(e);
     in_dir("mv copy s.db");
     e = engine_on_url(url, NULL);
-    no_hole_is_silent(e, token);
+    lost_serials_are_listed(e, token);
     line_lost(e);
     usher_close(e);
 }
@@ -978,7 +980,7 @@ TEST_WITH(a_follower_of_a_room_is_notified_when_a_file_goes_back, NULL, test_dir
     usher_close(e);
 }
 
-TEST_WITH(a_longest_hold_is_what_a_file_has_kept_of_it, NULL, test_dir_remove)
+TEST_WITH(a_file_applies_the_longest_hold_that_it_kept, NULL, test_dir_remove)
 {
     struct usher_engine *e;
     struct longest l;
@@ -990,11 +992,11 @@ TEST_WITH(a_longest_hold_is_what_a_file_has_kept_of_it, NULL, test_dir_remove)
     usher_close(e);
     in_dir("cp s.db copy");
     e = opened_in_time(url);
-    longest_goes_on(e, &l);
+    longest_is_changed(e, &l);
     usher_close(e);
     in_dir("mv copy s.db");
     e = opened_in_time(url);
-    longest_was_lost(e, &l);
+    longest_after_the_loss(e, &l);
     usher_close(e);
 }
 
@@ -1002,7 +1004,7 @@ TEST_WITH(a_copy_that_has_all_loses_nothing, NULL, test_dir_remove)
 {
     struct given ann, bob;
     struct usher_engine *e;
-    uint64_t nobodys = 0; /* of the first gap */
+    uint64_t unused = 0; /* of the first gap */
     char url[128];
 
     (void)snprintf(url, sizeof url, "sqlite:%s/s.db", test_dir());
@@ -1022,8 +1024,8 @@ TEST_WITH(a_copy_that_has_all_loses_nothing, NULL, test_dir_remove)
         expect_ok(e, "number hangup p %s token=%" PRIu64, ann.number, ann.token);
         /* what was given out is stale, and never lost */
         expect(e, USHER_REFUSED, "number hangup p %s token=%" PRIu64, ann.number, ann.token);
-        nobodys = i == 0 ? bob.token - 100 : nobodys;
-        expect(e, USHER_LOST, "number hangup p %s token=%" PRIu64, ann.number, nobodys);
+        unused = i == 0 ? bob.token - 100 : unused;
+        expect(e, USHER_LOST, "number hangup p %s token=%" PRIu64, ann.number, unused);
         expect(e, USHER_LOST, "number hangup p %s token=%" PRIu64, ann.number, bob.token - 100);
         expect_ok(e, "number call p number=%s owner=ann", ann.number);
         usher_close(e);
@@ -1110,8 +1112,8 @@ TEST(two_masters_never_accept_tokens_of_each_other)
     after_a_loss(b, &ann, &bob);
     all_there(a, &bob);
     audit(a);
-    /* what is left of the first is thrown away, and its clients come back to it as a replica of
-     * the second, which is promoted once more */
+    /* the first becomes a replica of the second, which discards its data, and is promoted again:
+     * its clients stay connected */
     replicate(first, second);
     promote(first);
     all_lost(a, &bob, true);
@@ -1155,17 +1157,17 @@ TEST(an_older_dump_is_noticed)
     usher_close(e);
 }
 
-TEST(a_longest_hold_is_what_a_server_has_kept_of_it)
+TEST(a_server_applies_the_longest_hold_that_it_kept)
 {
     struct usher_engine *e = opened_in_time(url_of(second));
     struct longest l;
 
     longest_begin(e, &l);
     assert_true(redis_do_ok(second, "SAVE", NULL));
-    longest_goes_on(e, &l);
+    longest_is_changed(e, &l);
     assert_int_equal(redis_server_kill(second, SIGKILL), 0);
     assert_true(redis_server_restart(second));
-    longest_was_lost(e, &l);
+    longest_after_the_loss(e, &l);
     usher_close(e);
 }
 
@@ -1185,7 +1187,7 @@ static void of_second(enum fate what)
 
 TEST(followers_receive_a_failover_and_what_is_granted_again)
 {
-    follow_what_is_lost(url_of(second), of_second);
+    follow_losses(url_of(second), of_second);
 }
 
 TEST(a_failover_of_a_server_leaves_no_gap_in_serials)
@@ -1204,12 +1206,13 @@ TEST(a_failover_of_a_server_leaves_no_gap_in_serials)
     expect_ok(e, "queue apply line u2 since=2000");
     assert_int_equal(redis_server_kill(second, SIGKILL), 0);
     assert_true(redis_server_restart(second));
-    no_hole_is_silent(e, token);
+    lost_serials_are_listed(e, token);
     line_lost(e);
     usher_close(e);
 }
 
-/* Both at once: what is mended has its gaps still, before the jump is stored and behind it. */
+/* A rollback and damage: a repaired scope keeps its gaps, before the jump is stored and after it.
+ */
 TEST(a_repair_after_a_rollback_reports_the_lost_versions)
 {
     static const char *const keys[] = { "{p}:number:index", "{p}:number:held", "{lobby}:room:index",
@@ -1242,12 +1245,12 @@ TEST(a_repair_after_a_rollback_reports_the_lost_versions)
     usher_close(e);
 }
 
-/* A restart with everything, the first replica, a failover behind which nothing was written. */
+/* A restart without loss, the first replica, and a failover when all writes were replicated. */
 TEST(a_client_gets_no_notice_of_loss_when_nothing_was_lost)
 {
     struct given ann, bob;
     struct usher_engine *a, *b;
-    uint64_t nobodys = 0; /* of the first gap */
+    uint64_t unused = 0; /* of the first gap */
 
     a = engine_on_url(url_of(first), NULL);
     begin(a);
@@ -1262,9 +1265,9 @@ TEST(a_client_gets_no_notice_of_loss_when_nothing_was_lost)
                      100000 + i);
         assert_int_equal(r.status, USHER_OK);
         assert_true(r.version > 1000000);
-        nobodys = i == 0 ? r.version - 100 : nobodys;
+        unused = i == 0 ? r.version - 100 : unused;
         usher_result_done(&r);
-        expect(a, USHER_LOST, "number renew p %s token=%" PRIu64, ann.number, nobodys);
+        expect(a, USHER_LOST, "number renew p %s token=%" PRIu64, ann.number, unused);
     }
     replicate(second, first);
     expect_ok(a, "number renew p %s token=%" PRIu64 " lease=200000", ann.number, ann.token);
@@ -1279,7 +1282,7 @@ TEST(a_client_gets_no_notice_of_loss_when_nothing_was_lost)
     usher_close(b);
 }
 
-/* Whoever types has no connection that knows the server: the script asks. */
+/* A direct caller has no connection that has identified the server: the script does it. */
 TEST(a_direct_script_call_notices_a_rollback)
 {
     struct given ann, bob;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What else goes on when a server is lost or changes hands: a number is taken back under a request
- * id, with watchers on both sides, by two owners at once; sixty-four callers are at work, or one
- * who mends.  Two real servers, and a name (a proxy) that leads to the one that is the master.
+ * Commands that run while a server is lost or replaced: a number is taken back under a request
+ * id, with watchers of both servers, by two owners at once; sixty-four callers call, or a check
+ * repairs.  Two real servers, and a name (a proxy) that leads to the current master.
  *
- * The first half is deterministic.  Of the second every round looks for its own moment, by what it
- * sees of the servers, and no answer depends on whether it was met.
+ * The first half is deterministic.  In the second half each round waits for a certain state of the
+ * servers, and no answer depends on whether it was met.
  */
 #include "lib/test.h"
 
@@ -20,7 +20,7 @@
 #include "lib/servers.h"
 #include "lib/util.h"
 
-/* Options of a call that has a lease of so long. */
+/* Options of a call with a lease of @ms. */
 #define for_ms(ms) (&(struct ask_number_call_options){ .lease_ms = (ms) })
 
 #define PATIENCE_MS 60000
@@ -91,7 +91,7 @@ static void pause_briefly(void)
     (void)nanosleep(&t, NULL);
 }
 
-/* Nobody writes to @from: @to has all of it. */
+/* Wait until @to has all of @from, to which no client writes. */
 static void caught_up(struct redis_server *from, struct redis_server *to)
 {
     while (offset(from) != offset(to))
@@ -117,7 +117,7 @@ static void promote(struct redis_server *s)
     assert_true(redis_do_ok(s, "REPLICAOF", "NO", "ONE", NULL));
 }
 
-/* What @second has it has of @first; from now on both go on. */
+/* Make @second a copy of @first; from now on both accept writes. */
 static void part(void)
 {
     replicate(second, first);
@@ -125,8 +125,8 @@ static void part(void)
     promote(second);
 }
 
-/* What @first alone has is gone.  Its clients come again: one that stays would not look before a
- * second is over. */
+/* Replace the data of @first by those of @second.  Clients must connect again: an open connection
+ * would not check the server for a second. */
 static void first_becomes_second(void)
 {
     replicate(first, second);
@@ -155,9 +155,9 @@ static struct ask_number_hold called(struct usher_engine *e, const char *owner)
 
 /* ---- taken back under a request id --------------------------------------------------------- */
 
-/* An answer that was kept is kept by who takes over with it, and gone with what is lost; then the
- * repeat is judged anew, and comes to the hold that there is. */
-TEST(a_repeat_comes_to_the_hold_that_there_is)
+/* A server that takes over with a cached answer returns it.  If the answer is lost, the repeat is
+ * executed, and returns the existing hold. */
+TEST(a_repeat_returns_the_existing_hold)
 {
     struct usher_engine *a, *b;
     struct ask_number_hold bob, carl;
@@ -190,7 +190,7 @@ TEST(a_repeat_comes_to_the_hold_that_there_is)
     (void)expect(a, USHER_LOST, "number renew p %s token=%" PRIu64, bob.number, bob.token);
     (void)expect_ok(a, "number renew p %s token=%" PRIu64 " lease=800000", bob.number, again);
 
-    /* both go on again: carl's hold is b's, and what he takes back a's */
+    /* both continue: carl's hold is from b, and the one taken back from a */
     carl = called(b, "carl");
     r = expect_ok(a, "number renew p %s token=%" PRIu64 " owner=carl req=r1", carl.number,
                   carl.token);
@@ -221,7 +221,7 @@ TEST(a_repeat_comes_to_the_hold_that_there_is)
 
 /* ---- with watchers ------------------------------------------------------------------------- */
 
-struct heard {
+struct last_notice {
     unsigned n, lost; /* changes, and answers that something is lost */
     uint64_t whole;   /* as the last of these said */
     uint64_t version, before, token;
@@ -235,9 +235,9 @@ static bool is_busy(uint8_t state)
     return state == USHER_NUMBER_STATE_BUSY_UP || state == USHER_NUMBER_STATE_BUSY_DOWN;
 }
 
-static void hear(void *payload, const struct usher_notice *n)
+static void on_notice(void *payload, const struct usher_notice *n)
 {
-    struct heard *h = payload;
+    struct last_notice *h = payload;
 
     if (n->verb == USHER_NOTICE_LOST) {
         h->lost++;
@@ -255,31 +255,31 @@ static void hear(void *payload, const struct usher_notice *n)
     (void)snprintf(h->owner, sizeof h->owner, "%.*s", (int)n->owner.size, n->owner.data);
 }
 
-static struct usher_engine *watched(struct usher_engine *e, struct heard *h)
+static struct usher_engine *watched(struct usher_engine *e, struct last_notice *h)
 {
     struct usher_watcher *watch;
 
     memset(h, 0, sizeof *h);
-    assert_int_equal(usher_watch(e, USHER_NUMBER, "p", hear, h, &watch), USHER_OK);
+    assert_int_equal(usher_watch(e, USHER_NUMBER, "p", on_notice, h, &watch), USHER_OK);
     return e;
 }
 
-/* One more notice: @owner has @number by @token, behind version @before. */
-static void hears(const struct heard *h, unsigned n, const char *number, const char *owner,
-                  uint64_t token, uint64_t before)
+/* Check the last notice: @owner has @number by @token, after version @before. */
+static void received(const struct last_notice *h, unsigned n, const char *number, const char *owner,
+                     uint64_t token, uint64_t before)
 {
     assert_int_equal(h->n, n);
     assert_string_equal(h->number, number);
     assert_string_equal(h->owner, owner);
     assert_true(h->is_busy && h->token == token);
     if (h->before != before)
-        fail_msg("behind %" PRIu64 ", not %" PRIu64, h->before, before);
+        fail_msg("after %" PRIu64 ", not %" PRIu64, h->before, before);
 }
 
-TEST(watchers_of_both_sides_hear_what_is_true_there)
+TEST(watchers_receive_the_changes_of_their_server)
 {
     struct usher_engine *a, *b;
-    struct heard at_a, at_b;
+    struct last_notice at_a, at_b;
     struct ask_number_hold bob, mine;
     uint64_t whole;
 
@@ -290,34 +290,34 @@ TEST(watchers_of_both_sides_hear_what_is_true_there)
     b = watched(opened(second), &at_b);
     whole = expect_ok(b, "number stats p").version;
     bob = called(a, "bob");
-    hears(&at_a, 1, bob.number, "bob", bob.token, whole);
+    received(&at_a, 1, bob.number, "bob", bob.token, whole);
 
-    /* who is told that it is lost changes nothing */
+    /* a command that is answered `lost` changes nothing */
     (void)expect(b, USHER_LOST, "number renew p %s token=%" PRIu64, bob.number, bob.token);
     assert_true(at_b.n == 0 && at_b.lost == 1 && at_b.whole == whole);
     mine = bob;
     assert_int_equal(ask_number_renew_as(b, "p", "bob", for_ms(900000), &mine), USHER_OK);
-    hears(&at_b, 1, bob.number, "bob", mine.token, whole);
+    received(&at_b, 1, bob.number, "bob", mine.token, whole);
     assert_true(!at_b.was_busy && at_b.verb == USHER_NUMBER_RENEW && at_b.version == mine.token);
     assert_true(at_b.version != bob.token);
-    /* asked again by what he had before: only the lease is another one */
+    /* repeated with the old token: only the lease is another one */
     bob.token = at_a.token;
     assert_int_equal(ask_number_renew_as(b, "p", "bob", for_ms(800000), &bob), USHER_OK);
-    hears(&at_b, 2, bob.number, "bob", mine.token, mine.token);
+    received(&at_b, 2, bob.number, "bob", mine.token, mine.token);
     assert_true(at_b.was_busy);
     (void)expect(b, USHER_LOST, "number renew p %s token=%" PRIu64 " owner=eve", bob.number,
                  at_a.token);
     assert_true(at_b.n == 2 && at_b.lost == 2 && at_b.whole == whole);
     assert_true(at_a.n == 1 && at_a.lost == 0);
 
-    /* the other one has it all, and its watcher goes on behind what he has not heard */
+    /* the first server gets all, and its watcher continues after changes that it did not receive */
     first_becomes_second();
     /* a read connects again: a hangup whose connection ends under it would be `unknown` */
     (void)expect_ok(a, "number show p %s", bob.number);
     (void)expect(a, USHER_LOST, "number hangup p %s token=%" PRIu64, bob.number, at_a.token);
     assert_true(at_a.n == 1 && at_a.lost == 1 && at_a.whole == whole);
     (void)expect_ok(a, "number renew p %s token=%" PRIu64 " lease=700000", bob.number, mine.token);
-    hears(&at_a, 2, bob.number, "bob", mine.token, at_b.version);
+    received(&at_a, 2, bob.number, "bob", mine.token, at_b.version);
     assert_true(at_a.version > at_b.version + 1);
     (void)expect_ok(a, "number hangup p %s token=%" PRIu64 " rest=0", bob.number, mine.token);
     assert_true(at_a.n == 3 && at_a.before + 1 == at_a.version && !at_a.is_busy);
@@ -369,12 +369,12 @@ static void claim_at_once(struct claim c[2])
         assert_int_equal(pthread_join(thread[i], NULL), 0);
 }
 
-/* Both had the number, one behind the other, of a server that is no more. */
+/* Both had the number, one after the other, on a server that is lost. */
 TEST(one_of_two_owners_takes_a_lost_number_back)
 {
     static struct claim c[2], same[2];
     struct usher_engine *a;
-    struct heard heard[2];
+    struct last_notice last_notice[2];
     unsigned won[2] = { 0, 0 };
 
     a = opened(first);
@@ -396,7 +396,7 @@ TEST(one_of_two_owners_takes_a_lost_number_back)
     }
     memcpy(same, c, sizeof same);
     for (int i = 0; i < 2; i++)
-        c[i].e = same[i].e = watched(opened(second), &heard[i]);
+        c[i].e = same[i].e = watched(opened(second), &last_notice[i]);
     claim_at_once(c);
     for (unsigned i = 0; i < CONTESTS; i++) {
         unsigned w = c[0].status[i] == USHER_OK ? 0 : 1;
@@ -411,13 +411,13 @@ TEST(one_of_two_owners_takes_a_lost_number_back)
         assert_true(r.of.number.token == c[w].hold[i].token);
         same[0].hold[i] = same[1].hold[i];
     }
-    assert_int_equal(heard[0].n + heard[1].n, CONTESTS);
-    assert_int_equal(heard[0].lost, won[1]);
-    assert_int_equal(heard[1].lost, won[0]);
+    assert_int_equal(last_notice[0].n + last_notice[1].n, CONTESTS);
+    assert_int_equal(last_notice[0].lost, won[1]);
+    assert_int_equal(last_notice[1].lost, won[0]);
     print_message("bob has %u numbers, eve %u\n", won[0], won[1]);
     audit(c[0].e);
 
-    /* one who asks twice at once has one hold: all is free again */
+    /* an owner that claims a number twice at once has one hold; all are free again */
     for (unsigned i = 0; i < CONTESTS; i++) {
         unsigned w = c[0].status[i] == USHER_OK ? 0 : 1;
 
@@ -447,7 +447,7 @@ TEST(one_of_two_owners_takes_a_lost_number_back)
 
 static atomic_bool over;
 
-/* What somebody had, from when he was told to when he gave it back or was told otherwise. */
+/* A hold of a caller, from its answer to its hangup or to the answer `lost`. */
 struct had {
     char number[16];
     uint64_t token;
@@ -548,9 +548,9 @@ static int by_number(const void *a, const void *b)
     return order != 0 ? order : (x->from > y->from) - (x->from < y->from);
 }
 
-/* Of what all of @c had of one pool: no token twice, and of two who believed to have a number at
- * the same time one was told that he lost it. */
-static void judge(const struct caller *c, unsigned n)
+/* Check the holds of @c on one pool: no token was issued twice, and if two callers had a number at
+ * the same time, one of them got the answer `lost`. */
+static void check_holds(const struct caller *c, unsigned n)
 {
     struct had *all;
     size_t k = 0;
@@ -584,7 +584,7 @@ static void judge(const struct caller *c, unsigned n)
 /* Changes follow each other, but where some were lost. */
 struct chain {
     uint64_t version;
-    unsigned n, losses, told; /* changes, those behind a loss, answers that something is lost */
+    unsigned n, losses, lost_notices; /* changes, those after a loss, notices of a loss */
     char wrong[128];
 };
 
@@ -593,18 +593,18 @@ static void follow_chain(void *payload, const struct usher_notice *n)
     struct chain *c = payload;
 
     if (n->verb == USHER_NOTICE_LOST) {
-        c->told++;
+        c->lost_notices++;
         return;
     }
     if (n->version <= c->version || n->before > c->version)
-        (void)snprintf(c->wrong, sizeof c->wrong, "%" PRIu64 " behind %" PRIu64 ", not %" PRIu64,
+        (void)snprintf(c->wrong, sizeof c->wrong, "%" PRIu64 " after %" PRIu64 ", not %" PRIu64,
                        n->version, n->before, c->version);
     c->losses += n->before != c->version;
     c->version = n->version;
     c->n++;
 }
 
-/* With everything: nobody writes while the other one catches up and takes over. */
+/* Fail over without loss: writes are paused until @to has all and has taken over. */
 static void hand_over(struct redis_server *from, struct redis_server *to)
 {
     assert_true(redis_do_ok(from, "CLIENT", "PAUSE", "600000", "WRITE", NULL));
@@ -615,10 +615,10 @@ static void hand_over(struct redis_server *from, struct redis_server *to)
     assert_true(redis_do_ok(from, "CLIENT", "UNPAUSE", NULL));
 }
 
-#define CHANGES 6 /* of hands, every other with a loss */
+#define CHANGES 6 /* failovers, every other with a loss */
 
 /* Sixty-four on both connections of an engine, and eight on one with a watcher. */
-TEST(callers_and_a_watcher_go_through_changes_of_hands)
+TEST(callers_and_a_watcher_survive_failovers)
 {
     static struct caller c[CALLERS + WATCHED];
     struct redis_server *master = first, *other = second;
@@ -655,7 +655,7 @@ TEST(callers_and_a_watcher_go_through_changes_of_hands)
             hand_over(master, other);
             let_call(c, CALLERS + WATCHED, 4);
             if (lost_by(c, CALLERS + WATCHED) != lost)
-                print_error("change %u: nothing was lost, but %u were told so\n", i,
+                print_error("change %u: nothing was lost, but %u got the answer lost\n", i,
                             lost_by(c, CALLERS + WATCHED) - lost);
             assert_int_equal(lost_by(c, CALLERS + WATCHED), lost);
         } else {
@@ -677,13 +677,13 @@ TEST(callers_and_a_watcher_go_through_changes_of_hands)
             fail_msg("caller %u: %s", i, c[i].wrong);
     if (chain.wrong[0] != '\0')
         fail_msg("a notice of version %s", chain.wrong);
-    judge(c, CALLERS);
-    judge(c + CALLERS, WATCHED);
+    check_holds(c, CALLERS);
+    check_holds(c + CALLERS, WATCHED);
     audit(e);
-    print_message("%u were told that they lost, %u notices, %u of them behind a loss\n", lost,
-                  chain.n, chain.losses);
+    print_message("%u answers of a loss, %u notices, %u of them after a loss\n", lost, chain.n,
+                  chain.losses);
     assert_true(lost > 0 && chain.n > 0 && chain.losses <= CHANGES / 2);
-    assert_int_equal(chain.told, lost_by(c + CALLERS, WATCHED));
+    assert_int_equal(chain.lost_notices, lost_by(c + CALLERS, WATCHED));
     for (unsigned i = 0; i < CALLERS + WATCHED; i++)
         free(c[i].had);
     usher_unwatch(e, watch);
@@ -691,11 +691,11 @@ TEST(callers_and_a_watcher_go_through_changes_of_hands)
     usher_close(two);
 }
 
-/* ---- one who mends ------------------------------------------------------------------------- */
+/* ---- a repair ------------------------------------------------------------------------------ */
 
-#define MENDED 3000 /* numbers: several steps */
+#define REPAIRED 3000 /* numbers: several steps */
 
-struct mender {
+struct repairer {
     pthread_t thread;
     struct usher_engine *e;
     atomic_bool done;
@@ -703,16 +703,16 @@ struct mender {
     struct usher_check_result found;
 };
 
-static void *mends(void *payload)
+static void *repair(void *payload)
 {
-    struct mender *m = payload;
+    struct repairer *m = payload;
 
     m->status = usher_check(m->e, &repairing, NULL, NULL, &m->found);
     atomic_store(&m->done, true);
     return NULL;
 }
 
-/* The header is longer while the scope is being mended (lua/repair.lua). */
+/* The header is longer while the scope is being repaired (lua/repair.lua). */
 static bool is_marked(struct redis_server *s)
 {
     redisReply *r = redis_do(s, "HSTRLEN", "{p}:number", "head", NULL);
@@ -724,8 +724,8 @@ static bool is_marked(struct redis_server *s)
     return marked;
 }
 
-/* A scope is being mended while its server changes hands.  Who takes over has half of that, and
- * the mark; it serves nobody by what is there, until it is mended as well. */
+/* A scope is being repaired during a failover.  The new master has half of the repair, and the
+ * mark; it refuses commands on the scope until it is repaired there as well. */
 TEST(a_failover_during_a_repair_leaves_the_scope_unserved)
 {
     struct redis_server *master = first, *other = second;
@@ -734,7 +734,7 @@ TEST(a_failover_during_a_repair_leaves_the_scope_unserved)
     struct ask_number_hold ann;
 
     e = open_at(proxy_port(name));
-    begin(e, "p", MENDED);
+    begin(e, "p", REPAIRED);
     ann = called(e, "ann");
     while (inherited < 3 && tries++ < 200) {
         struct redis_server *was = master;
@@ -742,7 +742,7 @@ TEST(a_failover_during_a_repair_leaves_the_scope_unserved)
         enum usher_status status;
         struct usher_result r;
         struct ask_number_hold bob;
-        struct mender m;
+        struct repairer m;
         char owner[32];
 
         replicate(other, master);
@@ -752,10 +752,10 @@ TEST(a_failover_during_a_repair_leaves_the_scope_unserved)
         m.e = open_at(proxy_port(name));
         assert_true(redis_do_ok(master, "DEL",
                                 tries % 2 == 0 ? "{p}:number:index" : "{p}:number:held", NULL));
-        assert_int_equal(pthread_create(&m.thread, NULL, mends, &m), 0);
+        assert_int_equal(pthread_create(&m.thread, NULL, repair, &m), 0);
         while (!is_marked(other) && !atomic_load(&m.done))
             ;
-        /* what bob has is no loss, however far behind the other is: of what was deleted after it */
+        /* bob's hold is not lost, even if the other server lacks the deletions after it */
         freeReplyObject(redis_do(master, "WAIT", "1", "60000", NULL));
         promote(other);
         proxy_set_target(name, redis_server_port(other));

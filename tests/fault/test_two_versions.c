@@ -19,7 +19,7 @@ enum usher_status __wrap_usher__redis_script(const char *noun, char *buffer, siz
 enum usher_status __real_usher__redis_script(const char *noun, char *buffer, size_t size,
                                              size_t *ret_length);
 
-static bool older; /* who asks for a script now is of a library that knows no lease-max= */
+static bool older; /* scripts are loaded as by a library without lease-max= */
 
 enum usher_status __wrap_usher__redis_script(const char *noun, char *buffer, size_t size,
                                              size_t *ret_length)
@@ -78,7 +78,7 @@ static int64_t longest(struct usher_engine *e, const char *settings, int64_t at)
 
 /* Two libraries on one pool: the older one gives numbers for as long as its callers ask, but keeps
  * the setting that it does not know.  The other one ends each hold in time, for both. */
-TEST(a_longest_hold_outlives_who_does_not_know_of_it)
+TEST(an_older_library_keeps_a_longest_hold)
 {
     struct usher_engine *old, *new;
     uint64_t ann, bob, carl;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Visits on their way from a store into a history on SQLite, and within an SQLite store: none is
- * lost and none is there twice, whoever is killed, however many move or end them, and whatever
- * becomes of the file.  Q8 of the specification.  A random test prints its seed; USHER_SEED replays
- * it, USHER_ROUNDS sets how much.
+ * Visits are moved from a store into a history on SQLite, or stay within an SQLite store.  None is
+ * lost and none is there twice: with killed processes, several that end or move visits, and faults
+ * of the file.  Q8 of the specification.  A random test prints its seed; USHER_SEED replays it,
+ * USHER_ROUNDS sets how much.
  */
 #include "lib/test.h"
 
@@ -80,7 +80,7 @@ static enum usher_status visit(struct usher_engine *e, uint64_t i)
     return status == USHER_OK ? ask_queue_leave(e, "desk", user) : status;
 }
 
-/* What @sql says of the file at @path. */
+/* Return the number that @sql selects from the file at @path. */
 static int64_t ask(const char *path, const char *sql)
 {
     sqlite3 *db = NULL;
@@ -144,7 +144,7 @@ static void served_by_indices(sqlite3 *db)
     }
 }
 
-TEST(a_visit_is_a_row_that_sql_can_ask_for)
+TEST(a_visit_is_a_row_that_sql_can_read)
 {
     char history[256];
     struct usher_engine *e;
@@ -193,8 +193,8 @@ TEST(a_visit_is_a_row_that_sql_can_ask_for)
     usher_close(e);
 }
 
-/* The same in the file of a store, for all there were: the queue keeps none. */
-TEST(a_visit_is_a_row_of_its_store_by_its_end)
+/* The same in the file of a store.  All visits are rows, because the queue keeps none. */
+TEST(a_visit_is_a_row_of_its_store_when_it_has_ended)
 {
     char store[256];
     struct usher_queue_result_settings set = { .history = 0 };
@@ -243,8 +243,8 @@ TEST(a_visit_is_a_row_of_its_store_by_its_end)
     }
 }
 
-/* What `history` tells of all of "desk", in pages of @max, a line a visit. */
-static char *all_told(struct usher_engine *e, const char *user, size_t max)
+/* Return all visits of "desk" by `queue history`, in pages of @max, a line a visit. */
+static char *all_visits(struct usher_engine *e, const char *user, size_t max)
 {
     struct ask_queue_visit_filter filter = { 0 };
     char after[USHER_NAME_MAX + 1] = "", *told = calloc(1, 1);
@@ -282,7 +282,7 @@ static char *all_told(struct usher_engine *e, const char *user, size_t max)
     return told;
 }
 
-/* One random command, the same for all who are at the same @seed; @now goes on. */
+/* Return a random command, which depends on @seed alone; advance @seed and @now. */
 static struct usher_operation any_command(uint64_t *seed, int64_t *now)
 {
     static const char *const users[] = { "a", "b", "c", "d", "e", "f", "g", "h" };
@@ -328,9 +328,9 @@ static struct usher_operation any_command(uint64_t *seed, int64_t *now)
     return c;
 }
 
-/* A queue in memory that keeps all of them tells the same as an SQLite store, whose queue keeps now
- * so many and now so many. */
-TEST(a_store_tells_of_all_visits_as_a_queue_that_keeps_them)
+/* A queue in memory that keeps all visits lists the same as an SQLite store whose queue keeps a
+ * varying number of them. */
+TEST(a_store_lists_the_visits_that_its_queue_does_not_keep)
 {
     const char *given = getenv("USHER_SEED");
     uint64_t seed = given != NULL ? strtoull(given, NULL, 10) : (uint64_t)time(NULL);
@@ -382,8 +382,8 @@ TEST(a_store_tells_of_all_visits_as_a_queue_that_keeps_them)
         } while (r.status != USHER_SAME);
     }
     for (int k = 0; k < 4; k++) {
-        char *one = all_told(e[0], k == 3 ? "c" : NULL, 0);
-        char *other = all_told(e[1], k == 3 ? "c" : NULL, k == 0 ? 0 : k == 1 ? 7 : 1);
+        char *one = all_visits(e[0], k == 3 ? "c" : NULL, 0);
+        char *other = all_visits(e[1], k == 3 ? "c" : NULL, k == 0 ? 0 : k == 1 ? 7 : 1);
 
         if (k == 0)
             print_message("%zu bytes of visits\n", strlen(one));
@@ -540,7 +540,7 @@ static void killed(bool within)
         assert_int_equal(waitpid(child, &status, 0), child);
         assert_true(WIFSIGNALED(status));
         e = engine_open(store, history);
-        { /* who was under way is here, has been here, or never was: now it has been */
+        { /* the user under way is present, has left, or never applied: now it has left */
             uint64_t last = atomic_load(&d->begun) - 1;
             char user[32];
 
@@ -556,7 +556,7 @@ static void killed(bool within)
         /* no row of a visit is there twice */
         assert_int_equal(ask(file, "SELECT count(*) - count(DISTINCT version) FROM visit"), 0);
     }
-    /* those that nobody doubted ended once */
+    /* acknowledged visits ended once */
     assert_true(ask(file, "SELECT count(*) FROM visit") <= (int64_t)atomic_load(&d->begun) + n);
     assert_int_equal(ask(file, "SELECT count(*) FROM visit"),
                      ask(store, "SELECT count(*) FROM visit"));
@@ -574,8 +574,8 @@ TEST(a_killed_process_loses_no_row_of_an_ended_visit)
     killed(true);
 }
 
-/* Several processes, and one who reads meanwhile. */
-TEST(many_end_visits_in_one_file_and_each_is_a_row)
+/* Several processes write, and one reads. */
+TEST(each_visit_is_one_row_when_many_processes_end_visits)
 {
     enum { VISITS = 250, CHILDREN = 4 };
     char store[256];
@@ -602,7 +602,7 @@ TEST(many_end_visits_in_one_file_and_each_is_a_row)
     }
     e = engine_open(store, NULL);
     while (left > 0) {
-        char *told = all_told(e, NULL, 1 + (size_t)(reads++ % 50)), *at = told;
+        char *told = all_visits(e, NULL, 1 + (size_t)(reads++ % 50)), *at = told;
         uint64_t last = UINT64_MAX;
         int status = -1;
 
@@ -630,7 +630,7 @@ TEST(many_end_visits_in_one_file_and_each_is_a_row)
                      0);
 }
 
-TEST(many_move_the_same_visits_and_none_is_there_twice)
+TEST(no_visit_is_there_twice_when_many_processes_move_it)
 {
     enum { VISITS = 3000, CHILDREN = 4 };
     char store[256], history[256];
@@ -684,7 +684,7 @@ TEST(many_move_the_same_visits_and_none_is_there_twice)
     }
     assert_int_equal(ask(history, "SELECT count(*) FROM visit"), VISITS);
     assert_int_equal(ask(history, "SELECT count(DISTINCT user) FROM visit"), VISITS);
-    /* in the order in which they ended, whoever put them there */
+    /* the order of all rows is that in which the visits ended */
     assert_int_equal(ask(history, "SELECT count(*) FROM visit a JOIN visit b ON b.id = a.id + 1"
                                   " WHERE a.version >= b.version"),
                      0);
@@ -696,7 +696,7 @@ TEST(many_move_the_same_visits_and_none_is_there_twice)
 
 /* ---- the file ------------------------------------------------------------------------ */
 
-TEST(visits_end_although_their_history_cannot_be_reached)
+TEST(visits_end_while_their_history_is_unreachable)
 {
     char store[256], history[300], folder[256];
     struct usher_engine *e;
@@ -824,7 +824,7 @@ TEST(a_full_disk_loses_no_row_of_a_store)
         n++;
     assert_true(status == USHER_UNAVAILABLE || status == USHER_UNKNOWN);
     doubts = status == USHER_UNKNOWN;
-    for (int i = 0; i < 5; i++) { /* whoever was seated stays so until there is room */
+    for (int i = 0; i < 5; i++) { /* a seated user stays so until there is space on the disk */
         char user[32];
 
         (void)snprintf(user, sizeof user, "u%" PRIu64, n);

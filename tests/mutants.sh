@@ -883,7 +883,7 @@ mutant 'Redis: what is due before what was posted is done but once' src/engine/f
     tests/conformance/on_redis 'a_posted_command_comes_after_due_expiries'
 mutant 'Redis: what was posted has no deadline' backends/redis/pipeline.c \
     's/^    t->b.lost = usher__redis_conn_late(t->r->conn);/    return false;/' \
-    tests/cluster/test_cluster_posted 'a_node_that_says_nothing_holds*'
+    tests/cluster/test_cluster_posted 'a_silent_node_delays_only*'
 mutant 'redis: each call of a pipeline carries the text' backends/redis/pipeline.c \
     's/script->missing && (b->texts >> noun_of(c) & 1) == 0/script->missing/' \
     tests/fault/test_redis_refused 'without_script_a_call*'
@@ -964,13 +964,13 @@ mutant 'status: what failed is not counted' src/engine/execute.c \
     's/^        atomic_fetch_add_explicit(&e->unavailable, 1/        atomic_fetch_add_explicit(\&e->unavailable, 0/' \
     tests/fault/test_redis_status 'status_counts_failed_commands'
 mutant 'cluster: ASKING is left out' backends/redis/pipeline.c \
-    's/    if (b->asks\[call\]) { \/\* holds.*/    if (false) {/' tests/cluster/test_cluster_cases 'ask_sends*'
+    's/    if (b->asks\[call\]) { \/\* holds.*/    if (false) {/' tests/cluster/test_cluster_cases 'ask_redirects*'
 mutant 'cluster: MOVED is not remembered' backends/redis/cluster.c 's/^        if (!asks)$/        if (false)/' \
     tests/cluster/test_cluster_cases 'moved_is_followed*'
 mutant 'cluster: ASK is remembered' backends/redis/cluster.c 's/^        if (!asks)$/        if (true)/' \
-    tests/cluster/test_cluster_cases 'ask_sends*'
+    tests/cluster/test_cluster_cases 'ask_redirects*'
 mutant 'cluster: the map is asked for with each redirect' backends/redis/cluster.c \
-    's/ now_ms + LOOK_MS + .*/ now_ms);/' tests/cluster/test_cluster_cases 'a_storm*'
+    's/ now_ms + LOOK_MS + .*/ now_ms);/' tests/cluster/test_cluster_cases 'many_redirects*'
 mutant 'cluster: whoever has the address is the node' backends/redis/handshake.c \
     's/ \&\& strcmp(reply->str, r->expects) != 0) {/ \&\& r->expects[0] == 0) {/' \
     tests/cluster/test_cluster_cases 'another_cluster*'
@@ -981,11 +981,11 @@ mutant 'cluster: nodes are asked one after the other' backends/redis/batch.c \
     tests/cluster/test_cluster_cases 'nodes_may*'
 mutant 'cluster: what was posted is waited for together' src/engine/post.c \
     's/ < USHER__POST_QUEUES ? (unsigned)e->n_lanes : USHER__POST_QUEUES;/ < 1 ? 2 : 1;/' \
-    tests/cluster/test_cluster_posted 'a_node_that_says_nothing_holds*'
+    tests/cluster/test_cluster_posted 'a_silent_node_delays_only*'
 mutant 'cluster: all logs are read in one lane' src/engine/hear.c \
-    's/^    h->lane = lane_of(h);/    h->lane = lane_of(h) != NULL ? h->p->lane : NULL;/' tests/cluster/test_cluster_posted 'nor_*'
+    's/^    h->lane = lane_of(h);/    h->lane = lane_of(h) != NULL ? h->p->lane : NULL;/' tests/cluster/test_cluster_posted 'a_silent_node_delays_no_log*'
 mutant 'cluster: an open waits among the commands of its node' src/core/room_verbs.def \
-    's/WRITES | BEYOND | AGAIN/WRITES | AGAIN/; s/WRITES | BEYOND/WRITES/' tests/cluster/test_cluster_posted 'nor_*'
+    's/WRITES | BEYOND | AGAIN/WRITES | AGAIN/; s/WRITES | BEYOND/WRITES/' tests/cluster/test_cluster_posted 'a_silent_node_delays_no_log*'
 mutant 'Redis: the entry of a room is put behind it alone' src/nouns/room/room_plan.c \
     's/^    if (opens == 0) {.*/    if (opens != 77) {/' tests/fault/test_post_loop 'an_open_room*'
 mutant 'cluster: what was posted goes where its scope is' src/engine/post.c \
@@ -995,14 +995,14 @@ mutant 'cluster: where a scope is at home is for ever' src/engine/post.c \
 mutant 'cluster: what was posted is not tried elsewhere' src/engine/flight.c \
     's/^    if (!f->e->routes)$/    if (f->e->routes)/' tests/cluster/test_cluster_posted 'moved_is_followed*'
 mutant 'cluster: what was posted never looks for its scope' backends/redis/batch.c \
-    's/^    if (s->map != NULL)$/    if (s == NULL)/' tests/cluster/test_cluster_posted 'after_moved*'
+    's/^    if (s->map != NULL)$/    if (s == NULL)/' tests/cluster/test_cluster_posted 'moved_requests*'
 mutant 'cluster: who leaves a look keeps others from it' backends/redis/cluster.c \
-    's/^    s->map->asked_until_ms = 0;/    s->map->asked_until_ms = INT64_MAX;/' tests/cluster/test_cluster_cases 'after_moved*'
+    's/^    s->map->asked_until_ms = 0;/    s->map->asked_until_ms = INT64_MAX;/' tests/cluster/test_cluster_cases 'moved_requests*'
 mutant 'engine: what was refused is sent behind what came after it' src/engine/again.c \
     's/if (t->again != 0 \&\& passed(a->tasks, i, a->n))/if (false)/' \
     tests/cluster/test_cluster_cases 'a_refused_command_is_not_executed_after_its_successor'
 mutant 'engine: who tries again does not wait' src/engine/again.c 's/    if (later || tries > 2)$/    if (false)/' \
-    tests/cluster/test_cluster_cases 'two_that_name*'
+    tests/cluster/test_cluster_cases 'two_nodes_that*'
 mutant 'engine: one lane for all nodes' src/engine/execute.c \
     's/ usher__group_commit(e, &e->lanes\[tasks\[0\].lane\], tasks/ usher__group_commit(e, \&e->lanes[0], tasks/' \
     tests/cluster/test_cluster_apart
@@ -1313,7 +1313,7 @@ mutant 'JSON of a script: a late logout is of a user' backends/redis/lua/queue_j
 mutant 'JSON of a script: a wrong call is answered as a list' backends/redis/lua/direct.lua "s/ do json = json or ARGV\\[i\\] == 'json'/ do json = json or false/" \
     tests/cluster/test_by_hand 'wrong_calls*'
 mutant 'script: one key is taken on a cluster' backends/redis/lua/dispatch.lua 's/^if one_key then/if false then/' \
-    tests/cluster/test_by_hand 'while_a_slot*'
+    tests/cluster/test_by_hand 'a_scope_is_not_created*'
 mutant 'script: a right is asked without its arguments' backends/redis/lua/rights.lua "s/{'HGET', HASH, 'head'}/{'HGET', HASH}/" \
     tests/unit/test_redis_script 'rights_are_asked_with_whole*'
 mutant 'script: a right that cannot be asked is missing' backends/redis/lua/rights.lua 's/if good and not may then/if not (good and may) then/' \

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Scripts called by hand, with the keys of the scope declared, on a single server and on a node
- * of a cluster: rule 16 of the specification of the Redis store.
+ * Direct calls of the scripts, with the keys of the scope declared, on a single server and on a
+ * node of a cluster: rule 16 of the specification of the Redis store.
  *
  * With the one key {scope} a script finds the three keys by itself, and while the slot moves that
  * key, which is nowhere, leads to the node where the slot goes: there a second scope would begin.
@@ -17,8 +17,8 @@
 static struct redis_server *single;
 static struct redis_cluster *cluster;
 
-/* Lines that a person types of each noun, and the status of the answer.  No time is asked for, and
- * '@' is the token of the answer before. */
+/* Direct calls of each noun, and the status of the answer.  The calls give the time, and '@' is the
+ * token of the previous answer. */
 static const struct typed {
     const char *noun;
     struct {
@@ -138,7 +138,8 @@ static const char *one_key(const char *prefix, const char *tag, const char *word
     return text;
 }
 
-/* Of the names and values that an answer begins with; rows of a list stand behind them. */
+/* Return the value of @name in @reply, which begins with names and values; rows of a list follow.
+ */
 static const char *value_of(const redisReply *reply, const char *name)
 {
     if (reply->type != REDIS_REPLY_ARRAY)
@@ -273,9 +274,9 @@ static redisContext *connected(struct redis_server *s)
 
 /* ---- tests ----------------------------------------------------------------------------- */
 
-/* Say the lines of a noun; @told: the answers.  The library finds no fault with it. */
-static void say_all(struct redis_server *s, const struct typed *noun, bool by_one, char *told,
-                    size_t size)
+/* Execute the calls of a noun; append the answers to @answers.  The library finds no fault. */
+static void call_all(struct redis_server *s, const struct typed *noun, bool by_one, char *answers,
+                     size_t size)
 {
     redisContext *c = connected(s);
     char sha[41], url[REDIS_URL_MAX], token[24] = "";
@@ -285,7 +286,7 @@ static void say_all(struct redis_server *s, const struct typed *noun, bool by_on
 
     assert_true(redis_do_ok(s, "FLUSHALL", NULL));
     load(s, noun->noun, sha);
-    told[0] = '\0';
+    answers[0] = '\0';
     for (size_t i = 0; noun->line[i].words != NULL; i++) {
         const char *words = noun->line[i].words, *at = strchr(words, '@');
         char line[128];
@@ -298,7 +299,7 @@ static void say_all(struct redis_server *s, const struct typed *noun, bool by_on
         if (strcmp(value_of(reply, "status"), noun->line[i].status) != 0)
             fail_msg("%s %s: %s %s", noun->noun, line, value_of(reply, "status"),
                      value_of(reply, "message"));
-        write_down(reply, &base, told, size);
+        write_down(reply, &base, answers, size);
         if (strtoull(value_of(reply, "token"), NULL, 10) > 0)
             (void)snprintf(token, sizeof token, "%s", value_of(reply, "token"));
         freeReplyObject(reply);
@@ -315,20 +316,20 @@ static void say_all(struct redis_server *s, const struct typed *noun, bool by_on
     usher_close(e);
 }
 
-TEST(each_noun_is_spoken_by_hand_with_its_keys)
+TEST(each_noun_can_be_called_directly_with_its_keys)
 {
     for (const struct typed *noun = nouns; noun < nouns + NOUNS; noun++) {
         char one[8192], three[8192], node[8192];
 
-        say_all(single, noun, true, one, sizeof one);
-        say_all(single, noun, false, three, sizeof three);
-        say_all(owner_of(scope), noun, false, node, sizeof node);
+        call_all(single, noun, true, one, sizeof one);
+        call_all(single, noun, false, three, sizeof three);
+        call_all(owner_of(scope), noun, false, node, sizeof node);
         assert_string_equal(three, one);
         assert_string_equal(node, one);
     }
 }
 
-/* Whoever types, the right form is told, and nothing is written. */
+/* The error has the right form of the call, and nothing is written. */
 TEST(a_direct_call_with_one_key_is_refused_on_a_cluster)
 {
     struct redis_server *node = owner_of(scope);
@@ -362,8 +363,8 @@ TEST(a_direct_call_with_one_key_is_refused_on_a_cluster)
 #define DO \
     "+evalsha +exists +hget +hmget +hset +hdel +zadd +zrem +zrangebylex +zrevrangebylex +time"
 
-/* The server is known by what the user may ask: by INFO, or by CLUSTER INFO. */
-TEST(a_cluster_is_known_whatever_the_user_may_do)
+/* A script identifies the server by INFO or CLUSTER INFO, whichever the user may call. */
+TEST(a_cluster_is_detected_by_info_or_cluster_info)
 {
     static const struct {
         const char *keys, *more;
@@ -408,7 +409,7 @@ TEST(a_cluster_is_known_whatever_the_user_may_do)
     }
 }
 
-TEST(keys_that_are_no_scope_are_told_and_nothing_is_written)
+TEST(keys_that_are_no_scope_are_named_and_not_written)
 {
     static const struct {
         const char *text, *words;
@@ -466,7 +467,7 @@ TEST(keys_that_are_no_scope_are_told_and_nothing_is_written)
     load(single, "number", sha);
     for (size_t i = 0; i < sizeof slips / sizeof *slips; i++)
         assert_answer(type(c, sha, slips[i].text), slips[i].text, "invalid", slips[i].words);
-    /* of the others as well */
+    /* keys of another noun */
     for (const struct typed *noun = nouns; noun < nouns + NOUNS; noun++) {
         const char *other = noun->noun[0] == 'i' ? "number" : "id";
 
@@ -488,8 +489,8 @@ static redisReply *asking(redisContext *c, const char *sha, const char *text)
     return type(c, sha, text);
 }
 
-/* At each stage, both forms at both nodes as a client does that is told ASK: one scope. */
-TEST(while_a_slot_moves_no_second_scope_begins)
+/* At each stage, both forms of a call on both nodes, as by a client that follows ASK. */
+TEST(a_scope_is_not_created_twice_while_its_slot_moves)
 {
     struct redis_server *source = owner_of("moving"),
                         *target = cluster->node[source == cluster->node[0] ? 1 : 0];
@@ -515,7 +516,7 @@ TEST(while_a_slot_moves_no_second_scope_begins)
     assert_int_equal(redis_server_keys(target), 0);
     assert_answer(type(from, sha, declared("", "moving", "number", "reg 5551")), "reg", "ok", "");
 
-    /* one after the other: refused, wherever it is said */
+    /* keys on both nodes: either node refuses */
     assert_true(redis_move_key(&move, "{moving}:number"));
     assert_error(type(from, sha, declared("", "moving", "number", "call")), "TRYAGAIN");
     assert_error(asking(to, sha, declared("", "moving", "number", "call")), "TRYAGAIN");

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One dead node is nobody else's problem: of three masters one is stopped, and stays the master of
+ * A dead node does not delay the others: of three masters one is stopped, and stays the master of
  * its slots.  Threads call numbers of 60 pools on one engine, each of the pools of one master.
- * Those of the other two go on: no call of theirs waits for the dead one.  Whoever looks at the
- * whole store is told in time that not all was seen, and which node was not.  When it goes on, so
- * does all.
+ * Calls of the other two continue and do not wait for the dead one.  Commands on the whole store
+ * return in time, and their error names the node that did not answer.  When the node continues, its
+ * scopes are served again.
  */
 #include "lib/test.h"
 
@@ -218,9 +218,9 @@ static void count_scope(void *payload, const struct usher_scope_info *info)
     ++*n;
 }
 
-/* What looks at everything names the node that it did not see, in time; a digest is of one scope,
- * so only those of that node are not to be had. */
-static void all_is_looked_at(unsigned dead)
+/* Check commands on the whole store: in time, they name the dead node.  A digest is of one scope,
+ * so only those of that node are unavailable. */
+static void check_whole_store(unsigned dead)
 {
     struct usher_check_result found = { 0 };
     struct usher_result r;
@@ -274,7 +274,7 @@ static void all_is_looked_at(unsigned dead)
     usher_result_done(&r);
 }
 
-TEST_WITH(a_stopped_master_stops_nobody_else, begin, end)
+TEST_WITH(a_stopped_master_delays_no_other_master, begin, end)
 {
     const unsigned dead = DEAD;
     unsigned before[MASTERS], from[MASTERS], n[MASTERS], all_before = 0, all_then = 0;
@@ -311,7 +311,7 @@ TEST_WITH(a_stopped_master_stops_nobody_else, begin, end)
     for (unsigned m = 0; m < MASTERS; m++)
         n[m] = calls_of(m) - from[m];
     wait_ms(TIMEOUT_MS);
-    all_is_looked_at(dead);
+    check_whole_store(dead);
     for (unsigned i = 0; i < THREADS; i++) {
         struct caller *c = &callers[i];
         int64_t most_us = (c->home == dead ? TIMEOUT_MS + OVER_MS : CALM_MS) * 1000;

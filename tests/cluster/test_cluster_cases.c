@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What goes wrong between a client and a Redis Cluster, on nodes that say what a test tells them: a
- * case is what the caller is answered and what each node was asked.  R6 to R9, R13 and R15 of the
- * specification of the Redis store; the cases are those that other clients fell for.
+ * Faults between a client and a Redis Cluster, on fake nodes whose answers a test sets.  A case
+ * checks the answer of the caller and the requests that each node got.  R6 to R9, R13 and R15 of
+ * the specification of the Redis store; the cases are known bugs of other clients.
  */
 #include "lib/test.h"
 
@@ -25,7 +25,7 @@
 #include "lib/command_line.h"
 #include "lib/util.h"
 
-#define LONG 5000 /* ms; what takes so long has failed */
+#define LONG 5000 /* ms, a deadline that is not reached */
 #define SHORT (budget_slow() ? 1600 : 400)
 #define BATCH_MAX 80
 /* ms that a call may take beyond its deadline: 50, and what a busy machine adds */
@@ -83,7 +83,7 @@ static const char *scope_at(int node, int nodes, int i, char name[SCOPE_MAX])
     return name;
 }
 
-/* What test_cluster_posted.c says: commands are posted, and whoever waits for some collects them
+/* For test_cluster_posted.c: commands are posted, and a thread that waits for some of them collects
  * all. */
 #ifdef POSTED
 
@@ -239,7 +239,7 @@ static void many_done(struct many *m)
     m->n = 0;
 }
 
-/* Somebody who calls at the same time. */
+/* A thread that calls at the same time. */
 struct caller {
     pthread_t thread;
     struct usher_engine *e;
@@ -295,7 +295,7 @@ static void rule_of(struct fake *f, int node, const char *match, unsigned times,
 
 /* ---- ASK ---- */
 
-TEST(ask_sends_on_one_command_and_says_nothing_of_the_next)
+TEST(ask_redirects_one_command_only)
 {
     struct fake *f = cluster_of(3);
     struct usher_engine *e = engine_on(f, LONG);
@@ -314,7 +314,7 @@ TEST(ask_sends_on_one_command_and_says_nothing_of_the_next)
     assert_each_asks(f, 1);
     assert_int_equal(fake_seen(f, 0, "ASKING"), 0);
     assert_int_equal(fake_seen(f, 2, "EVALSHA"), 0);
-    /* whose the slot is has not changed: nobody is asked for it */
+    /* the owner of the slot has not changed, so the map is not requested */
     assert_int_equal(fake_seen(f, FAKE_ALL, "CLUSTER SLOTS"), maps);
     usher_close(e);
     fake_stop(f);
@@ -342,7 +342,7 @@ TEST(asking_and_the_command_are_sent_together)
     fake_stop(f);
 }
 
-TEST(three_commands_to_a_slot_that_comes_need_three_askings)
+TEST(each_command_to_an_importing_slot_has_its_asking)
 {
     struct fake *f = cluster_of(2);
     struct usher_engine *e = engine_on(f, LONG);
@@ -370,7 +370,7 @@ TEST(three_commands_to_a_slot_that_comes_need_three_askings)
     fake_stop(f);
 }
 
-TEST(a_script_is_loaded_with_asking_again)
+TEST(a_script_is_loaded_with_another_asking)
 {
     struct fake *f = cluster_of(2);
     struct usher_engine *e = engine_on(f, LONG);
@@ -408,7 +408,7 @@ TEST(moved_is_followed_and_remembered)
     fake_stop(f);
 }
 
-TEST(moved_to_where_it_was_is_a_reason_to_connect_anew)
+TEST(moved_to_the_same_node_opens_a_new_connection)
 {
     struct fake *f = cluster_of(2);
     struct usher_engine *e = engine_on(f, LONG);
@@ -434,7 +434,7 @@ TEST(moved_to_where_it_was_is_a_reason_to_connect_anew)
     fake_stop(f);
 }
 
-TEST(two_that_name_each_other_are_asked_less_and_less)
+TEST(two_nodes_that_redirect_to_each_other_get_few_requests)
 {
     static const char *const words[] = { "MOVED", "ASK" };
 
@@ -465,7 +465,7 @@ TEST(two_that_name_each_other_are_asked_less_and_less)
     }
 }
 
-TEST(moved_to_a_node_that_is_down_leads_to_the_map)
+TEST(moved_to_a_node_that_is_down_requests_the_map)
 {
     struct fake *f = cluster_of(3);
     struct usher_engine *e = engine_on(f, LONG);
@@ -483,7 +483,7 @@ TEST(moved_to_a_node_that_is_down_leads_to_the_map)
     fake_stop(f);
 }
 
-TEST(a_moved_that_is_cut_short_moves_nothing)
+TEST(an_incomplete_redirect_is_ignored)
 {
     static const char *const texts[] = {
         "MOVED",
@@ -531,7 +531,7 @@ static void view_is(struct fake *f, int node, const char *range, const char *hos
 
 #define WHOLE ":0\r\n:16383\r\n"
 
-TEST(hosts_are_understood_in_all_their_forms)
+TEST(all_forms_of_hosts_are_parsed)
 {
     static const char *const in_views[] = { "$-1\r\n", "$0\r\n\r\n", "$9\r\nlocalhost\r\n",
                                             "$16\r\n::ffff:127.0.0.1\r\n" };
@@ -557,7 +557,7 @@ TEST(hosts_are_understood_in_all_their_forms)
     }
 }
 
-TEST(a_view_that_cannot_be_is_not_taken)
+TEST(an_impossible_map_is_rejected)
 {
     static const char *const views[] = { "*0\r\n",
                                          "+OK\r\n",
@@ -638,7 +638,7 @@ TEST(another_cluster_at_an_old_address_gets_no_command)
     fake_stop(f);
 }
 
-TEST(after_moved_the_map_is_asked_for)
+TEST(moved_requests_the_map)
 {
     struct fake *f = cluster_of(2);
     struct usher_engine *e = engine_on(f, LONG);
@@ -682,7 +682,7 @@ TEST(nodes_of_the_url_are_tried_when_all_known_are_gone)
     fake_stop(f);
 }
 
-TEST(one_that_loads_for_long_is_not_all_that_is_asked)
+TEST(slots_of_a_loading_node_are_requested_from_others)
 {
     /* a command, the beginning of a connection */
     for (int i = 0; i < 4; i++) {
@@ -707,7 +707,7 @@ TEST(one_that_loads_for_long_is_not_all_that_is_asked)
     }
 }
 
-TEST(no_redirect_leads_beyond_the_deadline)
+TEST(a_redirect_keeps_the_deadline)
 {
     static const char *const words[] = { "ASK", "MOVED" };
 
@@ -741,7 +741,7 @@ TEST(a_map_request_leaves_time_for_the_command)
 
     scope_at(1, 2, 0, scope);
     assert_int_equal(add(e, scope), 1);
-    /* a reason to ask, and nobody who answers that */
+    /* a reason to request the map, and no node answers it */
     rule_of(f, FAKE_ALL, "CLUSTER SLOTS", 0, FAKE_SILENT);
     scope_at(0, 2, 0, moved);
     fake_migrated(f, fake_slot(moved), 1);
@@ -776,7 +776,7 @@ static void *blow(void *payload)
     return NULL;
 }
 
-TEST(a_storm_of_redirects_is_no_storm_of_questions)
+TEST(many_redirects_cause_few_map_requests)
 {
     struct fake *f = cluster_of(2);
     struct usher_engine *e = engine_on(f, 1000);
@@ -852,7 +852,7 @@ TEST(a_redirect_in_a_pipeline_mixes_no_answers)
 }
 
 #ifndef POSTED /* one batch at a time is under way to a node */
-TEST(a_map_that_changes_meanwhile_changes_no_answer)
+TEST(a_pending_answer_outlives_a_change_of_the_map)
 {
     struct fake *f = cluster_of(2);
     struct usher_engine *e = engine_on(f, LONG);
@@ -897,7 +897,7 @@ TEST(nodes_may_answer_in_any_order)
     rule_of(f, 0, "EVALSHA", 1, FAKE_HOLD);
     caller_start(&c, e);
     for (int i = 0; i < 3; i++)
-        assert_true(fake_wait_seen(f, i, "EVALSHA", 3, LONG)); /* nobody waited for the first */
+        assert_true(fake_wait_seen(f, i, "EVALSHA", 3, LONG)); /* before the first one answers */
     fake_release(f, 0);
     (void)pthread_join(c.thread, NULL);
     for (size_t i = 0; i < 9; i++) {
@@ -941,7 +941,7 @@ TEST(two_of_three_nodes_answer_when_one_breaks)
 }
 
 /* Return false if the machine was too slow for a verdict. */
-static bool one_node_says_nothing(const char *word)
+static bool one_node_is_silent(const char *word)
 {
     struct fake *f = cluster_of(3);
     struct usher_engine *e = engine_by(f, 2, SHORT);
@@ -973,14 +973,14 @@ static bool one_node_says_nothing(const char *word)
     return in_time;
 }
 
-TEST(a_node_that_says_nothing_leaves_time_for_the_others)
+TEST(a_silent_node_leaves_time_for_the_others)
 {
     static const char *const words[] = { "PING", "CLUSTER MYID", "INFO", "SCRIPT", "EVALSHA" };
 
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
         unsigned tries = 1;
 
-        while (!one_node_says_nothing(words[i]))
+        while (!one_node_is_silent(words[i]))
             assert_true(tries++ < 20);
     }
 }
@@ -993,8 +993,8 @@ static void hear_nothing(void *payload, const struct usher_notice *notice)
     (void)notice;
 }
 
-/* With a watcher, for whom a scope is in one batch at a time: but not for as long as another node
- * is waited for. */
+/* With a watcher a scope is in one batch at a time, but not until other nodes of the batch have
+ * answered. */
 TEST(an_answered_scope_is_released_before_other_nodes_answer)
 {
     struct fake *f = cluster_of(3);
@@ -1025,7 +1025,7 @@ TEST(an_answered_scope_is_released_before_other_nodes_answer)
 
 #endif
 
-TEST(what_may_have_been_done_is_repeated_only_if_it_can_be_told)
+TEST(only_a_repeatable_command_is_sent_again)
 {
     struct fake *f = cluster_of(2);
     struct usher_engine *e = engine_on(f, LONG);
@@ -1040,7 +1040,7 @@ TEST(what_may_have_been_done_is_repeated_only_if_it_can_be_told)
     (void)snprintf(text, sizeof text, "number call %s req=r1", scope);
     assert_int_equal(must(e, text), 0);
     assert_int_equal(fake_seen(f, 0, "EVALSHA"), 3);
-    /* and it is still in doubt when the slot has gone meanwhile, and nobody answers there */
+    /* it stays unknown if the slot has moved to a node that does not serve it */
     usher_close(e);
     e = engine_on(f, 2000);
     rule_of(f, 0, "EVALSHA", 1, FAKE_CLOSE);
@@ -1065,7 +1065,7 @@ TEST(a_refused_command_is_not_executed_after_its_successor)
         (void)add(e, scope);
         for (int k = 0; k < BATCH_MAX; k++)
             many_put(&m, "number add %s %d", scope, k);
-        /* as many as a call has are refused, and those behind them are not */
+        /* the commands of one call are refused, and later ones are not */
         fake_error(f, 0, "EVALSHA", 1, "MOVED %d 127.0.0.1:%d", fake_slot(scope), fake_port(f, 1));
         rule_of(f, 0, "EVALSHA", 1, behind[i]);
         fake_give(f, i == 0 ? 1 : FAKE_ALL, fake_slot(scope), fake_slot(scope), 1);
@@ -1084,7 +1084,7 @@ TEST(a_refused_command_is_not_executed_after_its_successor)
 
 /* ---- a master and its replicas ---- */
 
-TEST(the_master_is_found_among_hosts_and_found_again)
+TEST(a_new_master_is_found_among_the_hosts)
 {
     struct fake *f = cluster_of(3);
     struct usher_engine *e;
@@ -1098,7 +1098,7 @@ TEST(the_master_is_found_among_hosts_and_found_again)
     fake_follow(f, 2, 1);
     e = engine_at(url, LONG);
     assert_int_equal(add(e, "desk"), 1);
-    /* the third one is promoted: who was the master says so */
+    /* the third one is promoted: the old master is a replica now */
     fake_follow(f, 2, FAKE_NOBODY);
     fake_follow(f, 1, 2);
     fake_follow(f, 0, 2);
@@ -1107,7 +1107,7 @@ TEST(the_master_is_found_among_hosts_and_found_again)
     assert_int_equal(add(e, "desk"), 2);
     assert_int_equal(fake_seen(f, 0, "EVALSHA"), 0);
     assert_int_equal(fake_seen(f, 1, "EVALSHA"), 2);
-    /* the first one is, and the third is gone */
+    /* the first one is promoted, and the third is gone */
     fake_follow(f, 0, FAKE_NOBODY);
     fake_down(f, 2, true);
     assert_int_equal(add(e, "desk"), 0);
@@ -1176,8 +1176,8 @@ static void loop_done(struct loop *l)
     l->n = l->there = 0;
 }
 
-/* Nor does it hold up the loop, that connects to it, looks for its slots and asks it for a log. */
-TEST(a_node_that_says_nothing_holds_up_nobody_but_its_own)
+/* The loop connects to the silent node, requests its slots and reads a log, and is not blocked. */
+TEST(a_silent_node_delays_only_its_own_scopes)
 {
     const int64_t wait = budget_slow() ? 4000 : 2000;
 
@@ -1196,7 +1196,7 @@ TEST(a_node_that_says_nothing_holds_up_nobody_but_its_own)
         else
             fake_down(f, 2, true);
         from = clock_ms();
-        if (i == 0) { /* it is sent, and the log is read behind it */
+        if (i == 0) { /* the command is sent, and the log is read after it */
             loop_post(&l, mine, wait);
             loop_turn(&l);
         }
@@ -1269,9 +1269,9 @@ static void add_by_call(struct usher_engine *e, const char *scope)
     usher_reply_done(reply);
 }
 
-/* Not with the log of a scope that it has, and not with the entry of a room that another one has.
- */
-TEST(nor_what_others_read_or_open)
+/* The silent node has the scope of a log that is read, and the directory entry of a room that is on
+ * another node. */
+TEST(a_silent_node_delays_no_log_or_room_of_another_node)
 {
     struct fake *f = cluster_of(3);
     struct loop l = { .e = engine_on(f, LONG) };
@@ -1293,7 +1293,7 @@ TEST(nor_what_others_read_or_open)
     loop_turn(&l);
     for (int i = 0, k = 0; k < 4; i++) {
         if (strcmp(scope_at(0, 3, i, scope), room) == 0)
-            continue; /* of the same name is behind it */
+            continue; /* a scope of the same name waits for the room */
         loop_post(&l, scope, LONG);
         loop_turn(&l);
         k++;
@@ -1395,9 +1395,9 @@ TEST(a_scope_that_moves_keeps_its_order)
     while (fake_seen(f, 0, "EVALSHA") == 0)
         loop_turn(&l);
     fake_give(f, FAKE_ALL, 0, FAKE_SLOTS - 1, 1);
-    loop_post(&l, other, LONG); /* is told so by its node */
+    loop_post(&l, other, LONG); /* its node redirects it */
     loop_until(&l, 1);
-    loop_post(&l, other, LONG); /* whoever has doubts looks: the map is that of now */
+    loop_post(&l, other, LONG); /* by now the map is current */
     loop_until(&l, 2);
     assert_int_equal(l.r[2].epoch, FAKE_EPOCH(1));
     seen = fake_seen(f, FAKE_ALL, "EVALSHA");
@@ -1430,8 +1430,8 @@ TEST(a_scope_that_moves_keeps_its_order)
     fake_stop(f);
 }
 
-/* A scope of node 1 that is posted behind those of @scope, with which it shares its home: both are
- * in one batch, for two nodes. */
+/* A scope of node 1 in the same ordering slot as @scope, after which it is posted: both are in one
+ * batch, for two nodes. */
 static void scope_beside(const char *scope, char name[SCOPE_MAX])
 {
     uint64_t home = XXH3_64bits(scope, strlen(scope)) % USHER__POST_HOMES;
@@ -1444,9 +1444,9 @@ static void scope_beside(const char *scope, char name[SCOPE_MAX])
     }
 }
 
-/* By close, and by a child of fork(), which leaves its parent's alone: a batch that is with two
- * nodes, one that was sent on to a third one, and one that looks for its slots. */
-TEST(close_leaves_batches_under_way)
+/* Close, also in a child of fork(), which leaves the parent's batches alone: a batch on two nodes,
+ * a batch redirected to a third one, and one that waits for its slots. */
+TEST(close_abandons_batches_under_way)
 {
     for (int i = 0; i < 6; i++) {
         struct fake *f = cluster_of(3);

@@ -166,7 +166,7 @@ TEST(a_script_is_refused_while_one_of_its_keys_does_not_exist)
     assert_text(version(m.target, &m, false), "8");
 }
 
-TEST(a_scope_cannot_begin_on_either_side_while_its_slot_moves)
+TEST(a_scope_cannot_begin_on_either_node_while_its_slot_moves)
 {
     struct move m;
 
@@ -192,7 +192,7 @@ TEST(a_script_whose_keys_all_exist_runs_on_the_source)
     move_end(&m);
 }
 
-TEST(a_key_emptied_and_refilled_in_a_script_fails_half_way_and_writes_stay)
+TEST(refilling_a_key_on_the_source_fails_and_leaves_writes)
 {
     struct move m;
 
@@ -206,7 +206,7 @@ TEST(a_key_emptied_and_refilled_in_a_script_fails_half_way_and_writes_stay)
     move_end(&m);
 }
 
-TEST(a_key_emptied_and_refilled_in_a_script_is_no_failure_on_the_target)
+TEST(refilling_a_key_on_the_target_succeeds)
 {
     struct move m;
 
@@ -222,7 +222,7 @@ TEST(a_key_emptied_and_refilled_in_a_script_is_no_failure_on_the_target)
     move_end(&m);
 }
 
-TEST(an_undeclared_key_that_is_absent_fails_half_way_and_writes_stay)
+TEST(using_an_absent_undeclared_key_fails_and_leaves_writes)
 {
     static const char undeclared[] = "redis.call('HINCRBY', KEYS[1], 'version', 1)\n"
                                      "redis.call('ZADD', ARGV[1], 0, 'ann')\n";
@@ -247,7 +247,7 @@ static void begin_with_sentinels(struct move *m, const char *tag)
     move_begin(m);
 }
 
-TEST(with_sentinels_the_source_serves_an_empty_index_before_keys_move)
+TEST(with_sentinels_the_source_serves_an_empty_index)
 {
     struct move m;
 
@@ -273,7 +273,7 @@ TEST(with_sentinels_a_member_replaced_in_a_script_is_no_failure)
     move_end(&m);
 }
 
-TEST(with_sentinels_keys_on_both_sides_are_refused_and_nothing_is_applied)
+TEST(with_sentinels_keys_on_both_nodes_are_refused)
 {
     struct move m;
 
@@ -292,7 +292,7 @@ TEST(with_sentinels_keys_on_both_sides_are_refused_and_nothing_is_applied)
     move_end(&m);
 }
 
-TEST(with_sentinels_the_target_serves_who_asks_after_both_keys_moved)
+TEST(with_sentinels_the_target_serves_all_moved_keys)
 {
     struct move m;
 

@@ -3,20 +3,21 @@
  * kill -9 at random moments: of the program on SQLite and on Redis, of the server (AOF, every
  * write synced).
  *
- * A child gives random commands to scopes of every noun, some at once, and notes in shared memory
- * what it is about to do and how that was answered.  It, or its server, is killed.  Its parent has
- * a twin, which is a memory store and is told what was acknowledged.  Then, with a fresh engine:
+ * A child gives random commands to scopes of every noun, some at once, and notes each command and
+ * its answer in shared memory.  It, or its server, is killed.  Its parent has a twin, which is a
+ * memory store and executes the acknowledged commands.  Then, with a fresh engine:
  *
- *   - what was acknowledged is there, and nothing else: of each scope the digest is the twin's;
- *   - but for what was under way, which is there wholly or not at all: the digest is the twin's
- *     after some first commands of those that were on their way to that scope;
- *   - the answers that came were the twin's; the audit is clean.
+ *   - acknowledged commands are applied, and no others: the digest of each scope is the twin's;
+ *   - commands under way are applied wholly or not at all: the digest is the twin's after the first
+ *     few of those that were on their way to that scope;
+ *   - the answers were the twin's, and the audit is clean.
  *
- * To be held twice, seated in two rooms, given out again or lost would be another digest.
+ * If anything is held twice, seated in two rooms, issued again or lost, the digest differs.
  * With clock=given versions and tokens begin at 1 in each store, so the twin has the same ones.
  * tests/crash/test_rollback_oracle.c tests those that begin at the time of day.
  *
- * USHER_ROUNDS sets how often; a run prints its seed, a round that fails all that is known of it.
+ * USHER_ROUNDS is the number of rounds.  A run prints its seed, and a round that fails its
+ * commands.
  */
 #include "lib/test.h"
 
@@ -45,7 +46,7 @@ struct note {
     uint64_t version;
 };
 
-/* What the child knows, readable by its parent after its death. */
+/* The commands of the child, readable by its parent after its death. */
 struct diary {
     _Atomic unsigned begun;        /* notes up to here may have been tried */
     _Atomic unsigned acknowledged; /* those up to here were answered */
@@ -56,7 +57,7 @@ struct diary {
     struct workload known;
 };
 
-/* What a round that fails leaves behind. */
+/* The state of a round, printed if it fails. */
 static struct {
     const char *at; /* NULL: no round runs */
     int left;
@@ -145,8 +146,8 @@ static struct usher_engine *open_store(const char *url)
     return e;
 }
 
-static void tell(struct usher_engine *e, const char *text, enum usher_status *ret_status,
-                 uint64_t *ret_version)
+static void execute_on_twin(struct usher_engine *e, const char *text, enum usher_status *ret_status,
+                            uint64_t *ret_version)
 {
     struct line line;
     struct usher_result reply;
@@ -199,9 +200,9 @@ static void close_whole(struct usher_engine *e, unsigned scope, const char *at)
 }
 
 /*
- * Opening and closing a room are several steps of the store, each whole.  Whoever is killed between
- * two of them leaves a room that is neither as before nor as it would have been: one that is
- * closing, and goes on to be closed like any other.
+ * Opening and closing a room are several steps of the store, each atomic.  A process that is killed
+ * between two of them leaves a room that is neither as before nor as after the command: it is
+ * closing, and can be closed like any other.
  */
 static bool closes_alike(struct usher_engine *e, struct usher_engine *twin, unsigned scope,
                          const struct diary *d, unsigned from, unsigned to)
@@ -219,7 +220,7 @@ static bool closes_alike(struct usher_engine *e, struct usher_engine *twin, unsi
     return alike(e, twin, scope);
 }
 
-/* What a look at it says, for whoever has to find out why they differ. */
+/* Print a scope of a store, to show how two stores differ. */
 static void describe(const char *which, struct usher_engine *e, unsigned scope)
 {
     static const char *const looks[] = { [USHER_NUMBER] = "stats",
@@ -251,7 +252,7 @@ static void describe(const char *which, struct usher_engine *e, unsigned scope)
     print_error("digest %s\n", digest);
 }
 
-/* Of what was under way, over a run. */
+/* Commands under way when a process was killed, over a run. */
 static unsigned applied, not_applied;
 
 static void settle(const char *url, struct usher_engine *twin, struct diary *d)
@@ -262,11 +263,11 @@ static void settle(const char *url, struct usher_engine *twin, struct diary *d)
     struct usher_check_result found;
     enum usher_status status;
 
-    now.at = "the twin is told";
+    now.at = "the twin executes the acknowledged commands";
     for (unsigned i = 0; i < acknowledged; i++) {
         const struct note *n = &d->notes[i];
 
-        tell(twin, n->line, &status, &version);
+        execute_on_twin(twin, n->line, &status, &version);
         if (status != n->status || version != n->version)
             fail_msg("%s: said %s, version %" PRIu64 "; the twin %s, version %" PRIu64, n->line,
                      usher_status_word(n->status), n->version, usher_status_word(status), version);
@@ -282,7 +283,7 @@ static void settle(const char *url, struct usher_engine *twin, struct diary *d)
                 not_applied++;
                 break;
             }
-            tell(twin, d->notes[i].line, &status, &version);
+            execute_on_twin(twin, d->notes[i].line, &status, &version);
             applied++;
             same = alike(e, twin, k);
         }
@@ -320,9 +321,9 @@ static struct usher_engine *prepare(const char *url)
         char line[WORKLOAD_LINE] = "";
 
         workload_put(line, "%s now=%" PRId64, workload_begin[i], WORKLOAD_T0);
-        tell(e, line, &status, &version);
+        execute_on_twin(e, line, &status, &version);
         assert_int_equal(status, USHER_OK);
-        tell(twin, line, &status, &version);
+        execute_on_twin(twin, line, &status, &version);
         assert_int_equal(status, USHER_OK);
     }
     usher_close(e);
@@ -389,7 +390,7 @@ static void kill_child(pid_t pid)
 }
 
 #ifdef USHER_WITH_SQLITE
-TEST(a_killed_program_leaves_sqlite_whole)
+TEST(a_killed_program_leaves_no_half_command_in_sqlite)
 {
     char url[128];
     struct diary *d = diary_new();
@@ -415,7 +416,7 @@ TEST(a_killed_program_leaves_sqlite_whole)
 static struct redis_server *server;
 
 /* The server goes on with what it has been sent. */
-TEST(a_killed_program_leaves_redis_whole)
+TEST(a_killed_program_leaves_no_half_command_in_redis)
 {
     char url[REDIS_URL_MAX];
     struct diary *d = diary_new();
@@ -444,7 +445,7 @@ TEST(a_killed_program_leaves_redis_whole)
  * and more seconds, and on a busy machine a minute. */
 static void forget_old_writes(void)
 {
-    now.at = "the server writes its file anew";
+    now.at = "the server rewrites its file";
     assert_true(redis_do_ok(server, "BGREWRITEAOF", NULL));
     assert_true(
         redis_server_wait_info(server, "persistence", "aof_rewrite_in_progress:0\r", DEADLINE_MS));
@@ -452,7 +453,7 @@ static void forget_old_writes(void)
                                        DEADLINE_MS));
 }
 
-TEST(a_killed_redis_comes_back_with_all_it_acknowledged)
+TEST(a_killed_redis_keeps_all_acknowledged_commands)
 {
     char url[REDIS_URL_MAX];
     struct diary *d = diary_new();
@@ -464,7 +465,7 @@ TEST(a_killed_redis_comes_back_with_all_it_acknowledged)
         pid_t pid;
         bool lives;
 
-        /* One that was started again lets versions jump, as the twin does not: both begin anew. */
+        /* On a restarted server versions jump, unlike the twin's: both begin empty. */
         assert_true(redis_do_ok(server, "FLUSHALL", NULL));
         twin = prepare(url);
 
@@ -478,9 +479,9 @@ TEST(a_killed_redis_comes_back_with_all_it_acknowledged)
             kill_child(pid); /* it would wait for the server */
         now.at = "the server is started again";
         assert_true(redis_server_restart(server));
-        /* Killed within a call, it may have written a part of it.  It cuts that off behind MULTI,
-         * which stands open then: what comes next is applied in part by the start after the next
-         * one (backends/redis/README.md).  Its operator has to have the file written anew. */
+        /* Killed within a call, the server may have written a part of it.  It cuts that off after
+         * MULTI, which stays open: a later start applies the following writes in part
+         * (backends/redis/README.md).  The operator must have the file rewritten. */
         if (redis_server_said(server, "Truncating the AOF"))
             forget_old_writes();
         settle(url, twin, d);
@@ -491,8 +492,8 @@ TEST(a_killed_redis_comes_back_with_all_it_acknowledged)
 }
 #endif
 
-/* Behind each test: what is known of a round that failed. */
-static int tell_round(void **state)
+/* After each test: print the state of a round that failed. */
+static int print_round(void **state)
 {
     (void)state;
     if (now.at == NULL)
@@ -514,7 +515,7 @@ static int tell_round(void **state)
     return 0;
 }
 
-TEST_EACH(NULL, tell_round);
+TEST_EACH(NULL, print_round);
 
 #ifdef USHER_WITH_REDIS
 static int program_begin(void)

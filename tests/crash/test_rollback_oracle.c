@@ -3,22 +3,22 @@
  * The oracle of loss: clients of a store that goes back in time, and of one that does not.
  *
  * Four clients, each with an engine of its own, take numbers, serials, ids and agents and change
- * a room, and note what they were given with the version that it was given at.  Then something
- * happens to the store, and each client shows what it has.  How far the store still knows its
- * scopes is read from it before anything else is written, so the oracle is exact:
+ * a room, and note each hold with its version.  Then something happens to the store, and each
+ * client uses its holds.  The version of each scope in the store is read before any other write, so
+ * the oracle is exact:
  *
- *   lost      what was given behind that is told as lost, before the next write and after many
- *   kept      what was given up to there is not, nor is what is given afterwards
- *   new       no token was given to anybody before
- *   once      of a number that several believe to have, at most one may renew it
- *   back      who lost a number that nobody has since takes it back, and no one else; all those are
- *             calls of the node that they name; and confirms a bill that nobody has since
- *   sound     the store has no fault
+ *   lost:     holds after that version are answered `lost`, before the next write and after many.
+ *   kept:     holds up to that version are not, and later ones neither.
+ *   new:      no token is issued twice.
+ *   once:     if several clients have a number, at most one can renew it.
+ *   back:     a client takes a lost number back if no other client got it since; it is then a call
+ *             of the node that the client names.  The same client can confirm a lost bill.
+ *   valid:    the store has no fault.
  *
  * The ways to lose something: a replica that lags is promoted; two masters; those, and back again;
  * a cluster whose master is cut off (net_cut.h) and goes on until it notices; everysec and kill -9;
- * an older dump; an older file.  Those that lose nothing, after which nobody may be told that he
- * did: the first replica, a freed backlog, a failover with everything, slots of a cluster that move
+ * an older dump; an older file.  Those that lose nothing, after which no answer may be `lost`:
+ * the first replica, a freed backlog, a failover without loss, slots of a cluster that move
  * to another master and back, a restart by SIGTERM and by SIGKILL, a copy of a file in its place.
  *
  * USHER_ROUNDS (3; make check-long: 200) of each; a round has the seed USHER_SEED + its number.
@@ -39,7 +39,7 @@
 
 enum kind { NUMBER, BILL, IDS, ROOM, LOGIN, KINDS };
 
-/* What answers with the version of each kind's scope. */
+/* Commands whose answers have the version of each kind's scope. */
 static const char *const looks[KINDS] = { "number stats p", "serial show bill", "id show ids",
                                           "room show lobby", "queue stats desk" };
 
@@ -57,7 +57,7 @@ struct world {
     char url[256];
     struct usher_engine *client[CLIENTS];
     unsigned first, last; /* those that play */
-    unsigned branch;      /* that they are on: 0, and 1 behind what happened */
+    unsigned branch;      /* of the store's history: 0 before the event, 1 after it */
     struct thing thing[THINGS_MAX];
     size_t n;
     unsigned agents;
@@ -80,7 +80,7 @@ struct world {
 static struct net_cut cable;
 #endif
 
-/* What client @i does is done where it is. */
+/* Enter the network of client @i. */
 static void be_at(const struct world *w, unsigned i)
 {
 #ifdef USHER_WITH_REDIS
@@ -266,9 +266,8 @@ static void take(struct world *w, unsigned i)
             (void)snprintf(w->thing[w->n - 1].id, sizeof w->thing->id, "%" PRIu64 ".1",
                            r.of.queue.login);
             usher_result_done(&r);
-            status =
-                line_execute(e, &r, "queue apply desk u-%s", id); /* it is free, so he gets it */
-            /* the room is there from then on */
+            status = line_execute(e, &r, "queue apply desk u-%s", id); /* gets the free room */
+            /* the room exists from then on */
             w->thing[w->n - 1].token = r.version;
             if (status != USHER_OK)
                 w->n--;
@@ -352,8 +351,8 @@ static bool is_lost(const struct world *w, const struct thing *t)
     return w->looked && t->branch == 0 && t->token > w->survived[t->kind];
 }
 
-/* Whether somebody has what was lost of @t: its number for a call, or its bill, and be it settled.
- */
+/* Return whether another client has the lost number of @t for a call, or its lost bill, even if
+ * that is confirmed. */
 static bool is_taken(const struct world *w, const struct thing *t)
 {
     for (size_t k = 0; k < w->n; k++) {
@@ -366,8 +365,9 @@ static bool is_taken(const struct world *w, const struct thing *t)
     return false;
 }
 
-/* A bill that nobody else has is confirmed all the same. */
-static void judge(struct world *w, struct thing *t, enum usher_status status)
+/* Check the @status of using @t.  A lost bill that no other client has is confirmed all the same.
+ */
+static void check_status(struct world *w, struct thing *t, enum usher_status status)
 {
     bool lost = is_lost(w, t), settled = lost && t->kind == BILL && !is_taken(w, t);
 
@@ -392,7 +392,7 @@ static void show_all(struct world *w, bool again)
             continue;
         status = show(w, t, again);
         if (status != USHER_MISSING || !again)
-            judge(w, t, status);
+            check_status(w, t, status);
         if (t->kind == NUMBER && USHER_IS_DONE(status))
             for (size_t k = 0; k < w->n; k++)
                 if (&w->thing[k] != t && !w->thing[k].over && w->thing[k].kind == NUMBER &&
@@ -455,7 +455,7 @@ static void end(struct world *w)
 
 /* ---- rounds ------------------------------------------------------------------------------ */
 
-/* Returns how often somebody was told that it is lost. */
+/* Run the rounds.  Return the number of answers `lost`. */
 static uint64_t rounds(const char *what, void (*one)(struct world *), bool loses)
 {
     static struct world w;
@@ -472,8 +472,8 @@ static uint64_t rounds(const char *what, void (*one)(struct world *), bool loses
         kept += w.kept;
         back += w.back;
     }
-    print_message("%s: %" PRIu64 " rounds, %" PRIu64 " told that it is lost, %" PRIu64
-                  " not; %" PRIu64 " numbers and bills taken back\n",
+    print_message("%s: %" PRIu64 " rounds, %" PRIu64 " answers of a loss, %" PRIu64 " not; %" PRIu64
+                  " numbers and bills taken back\n",
                   what, n, lost, kept, back);
     assert_true(kept > 0);
     if (!loses)
@@ -566,7 +566,7 @@ static void replicate(struct redis_server *to, struct redis_server *from)
     assert_true(redis_server_wait_info(to, "replication", "master_link_status:up", 60000));
 }
 
-/* What was written up to now is at the replica. */
+/* Wait until the replica has all writes. */
 static void caught_up(struct redis_server *from)
 {
     redisReply *r;
@@ -753,8 +753,8 @@ static void restart(struct world *w)
 
 /* ---- a cluster ---------------------------------------------------------------------------- */
 
-/* Three masters, of which the first has all slots but two, so that who asks it alone is served: the
- * library is no client of clusters. */
+/* Three masters, of which the first has all slots but two, so a client of a single server can use
+ * it alone. */
 #define MASTERS 3
 #define CLUSTER_SLOTS 16384
 #define SLOTS_MOVED_MAX 64
@@ -793,9 +793,9 @@ static int cluster_end(void **state)
     return 0;
 }
 
-/* Client @i is told that there is nothing to be had.  Now and then the deadline comes between a
- * question and its answer, which is unknown then. */
-static void nothing_to_be_had(struct world *w, unsigned i)
+/* The store is unavailable to client @i.  If the deadline ends between a request and its answer,
+ * the status is unknown and the client tries again. */
+static void must_be_unavailable(struct world *w, unsigned i)
 {
     struct usher_options options = USHER_OPTIONS_INIT;
     enum usher_status status = USHER_UNKNOWN;
@@ -808,7 +808,7 @@ static void nothing_to_be_had(struct world *w, unsigned i)
 
         status = usher_open(w->url, &options, &e);
         if (status == USHER_OK) {
-            status = line_execute(e, &r, "number call p owner=nobody");
+            status = line_execute(e, &r, "number call p owner=absent");
             usher_result_done(&r);
         }
         usher_close(e);
@@ -833,11 +833,11 @@ static void hand_over(struct redis_server *from, struct redis_server *to)
     assert_true(redis_node_wait_info(to, "cluster_state:ok", 60000));
 }
 
-/* The master is cut off from everybody but clients 0 and 1, and serves them until it notices; its
- * replica is elected by the other masters and serves 2 and 3.  Then they all meet again. */
+/* The master is cut off from all but clients 0 and 1, and serves them until it notices; its
+ * replica is elected by the other masters and serves 2 and 3.  Then the network is whole again. */
 static void cut_off(struct world *w)
 {
-    /* nobody takes over before it is cut off, however slow the machine is */
+    /* no replica takes over before the master is cut off, also on a slow machine */
     static const char *const config[] = { "cluster-node-timeout 2000",
                                           "cluster-replica-no-failover yes", NULL };
     struct redis_server_options options = { .cluster = true, .config = config };
@@ -860,7 +860,7 @@ static void cut_off(struct world *w)
     play(w, 24, w->n);
     w->may_go = w->gone = false;
     assert_true(redis_node_wait_info(master, "cluster_state:fail", 60000));
-    nothing_to_be_had(w, 0);
+    must_be_unavailable(w, 0);
 
     assert_true(redis_server_wait_info(heir, "replication", "role:master", 60000));
     assert_true(redis_node_wait_info(heir, "cluster_state:ok", 60000));
@@ -880,7 +880,7 @@ static void cut_off(struct world *w)
     assert_true(redis_server_wait_info(master, "replication", "role:slave", 60000));
     assert_true(redis_server_wait_info(master, "replication", "master_link_status:up", 60000));
     serve(w, master);
-    nothing_to_be_had(w, 0);
+    must_be_unavailable(w, 0);
     clients_go_to(w, heir);
     show_all(w, true);
     w->first = 0;
@@ -905,7 +905,7 @@ TEST_WITH(a_master_is_cut_off, NULL, net_cut_end)
     assert_true(rounds("a master is cut off", cut_off, true) > 0);
 }
 
-/* Every slot in which there is something goes to @target; meanwhile the source serves. */
+/* Move every slot with keys to @target while the source serves. */
 static void slots_go_to(struct world *w, struct redis_server *source, struct redis_server *target)
 {
     struct redis_move move[SLOTS_MOVED_MAX];
@@ -931,7 +931,7 @@ static void slots_go_to(struct world *w, struct redis_server *source, struct red
     play(w, 6, 0);
     for (size_t i = 0; i < n; i++)
         assert_true(redis_move_end(&move[i]));
-    nothing_to_be_had(w, 0);
+    must_be_unavailable(w, 0);
     clients_go_to(w, target);
 }
 

@@ -788,7 +788,7 @@ mutant 'Redis: each Sentinel gets the password' backends/redis/hosts.c 's/^     
 mutant 'Redis: a read without answer is in doubt' backends/redis/pipeline.c 's/^    return b->doubt\[i\] \&\& !reads(b->tasks\[i\].command)/    return b->doubt[i]/' \
     tests/fault/test_redis_roles 'a_read*'
 mutant 'Redis: the name of a node is needed' backends/redis/connect.c 's/ \&\& c->opt.ip != NULL \&\& / \&\& c->opt.ip == NULL \&\& /' \
-    tests/cluster/test_cluster_hosts 'a_name*'
+    tests/cluster/test_cluster_hosts 'an_unresolved*'
 mutant 'Redis: a short password hides other words' backends/redis/conn_text.c 's/^#define SHORT_PASSWORD 6/#define SHORT_PASSWORD 1/' \
     tests/unit/test_redis_conn 'words*'
 mutant 'Redis: a short password is shown' backends/redis/conn_text.c 's/^            i += n;/            l->len -= 3;/' \

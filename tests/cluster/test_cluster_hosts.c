@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Nodes that have names: three masters that announce one, asked for by one.  A name that cannot be
- * resolved is the trouble of those who need that node, and of nobody else, and only as long as it
- * is announced.
+ * Nodes that have names: three masters that announce host names, and a client that requests a map
+ * of names.  A name that cannot be resolved fails only commands that need its node, and only while
+ * the name is announced.
  */
 #include "lib/test.h"
 
@@ -98,7 +98,7 @@ TEST(nodes_are_found_by_their_names)
 }
 
 /* The answer to CLUSTER SLOTS has the address besides. */
-TEST(a_name_that_cannot_be_resolved_is_not_needed)
+TEST(an_unresolved_name_fails_only_commands_of_its_node)
 {
     char name[100]; /* a part of it is longer than 63, so no server is queried for it */
     struct usher_engine *before = opened("127.0.0.1"), *e;

@@ -4,24 +4,24 @@
  *
  * Processes with several threads each take numbers, gap-free serials, ids and visits, and set a
  * field of a room by compare-and-set, on scopes that lie on each master.  Each thread, a client,
- * keeps a journal of what it was told, in memory that outlives it.  Meanwhile an operator moves
+ * keeps a journal of its answers, in memory that outlives it.  At the same time an operator moves
  * slots, hands masters over, kills them, stops them, cuts one off together with one of the
  * processes (net_cut.h), restarts everything, adds a node and takes it away.  Afterwards:
  *
- *   once      what two clients had at the same time one of them has lost, and of values that were
- *             replaced twice one replacement is lost; no token was given twice
- *   lost      who was told that something is lost has lost it; who was told that a thing is its own
- *             had it, or was told so by a master that was lost with it
- *   prefix    what is lost of a scope is the end of what one master did: nothing behind it is kept
- *   held      what is in a call in the end was told to somebody, and nobody gave it back
- *   nothing   where nothing can be lost nobody is told that something was
- *   in time   no call takes longer than its deadline and 50 ms, and as much as the machine was late
- *             with a thread that only sleeps
- *   calm      nothing fails before, and nothing that begins 2 s after the cluster is ok again
- *   sound     the audit of all masters finds no fault
+ *   once:     if two clients had a thing at the same time, one of them has lost it.  If a value was
+ *             replaced twice, one replacement is lost.  No token was issued twice.
+ *   lost:     a thing with the answer `lost` is lost.  A thing that a master confirmed existed, or
+ *             was lost together with that master's answer.
+ *   prefix:   the lost versions of a scope are the last ones of a master, and no later one is kept.
+ *   held:     each number in a call was issued to a client, and was not given back.
+ *   nothing:  if nothing can be lost, no answer is `lost`.
+ *   in time:  no call takes longer than its deadline, 50 ms, and the delay that the machine causes
+ *             in a thread that only sleeps.
+ *   calm:     no call fails before, or if it begins 2 s after the cluster is ok again.
+ *   valid:    the audit of all masters finds no fault.
  *
  * One process has a library of another version: its scripts have other texts, and so other hashes.
- * What is lost is asked of the store when all is quiet, for each version that anybody was told.
+ * When the load has ended, the store is queried for each version that a client got: is it lost?
  * budget_rounds() is the number of rounds; a round has the seed USHER_SEED + its number.
  */
 #include "lib/test.h"
@@ -51,9 +51,9 @@
 #define AGENTS 4      /* of each queue */
 #define SCOPES 3      /* of each noun: one on each master, at first */
 #define WARM_CALLS 25 /* of each client, before */
-#define CALM_CALLS 40 /* and behind it, one after the other without a failure */
+#define CALM_CALLS 40 /* and after it, in succession without a failure */
 #define CALM_MS 2000  /* until then calls may fail */
-#define LATE_MS 50    /* behind its deadline a call may come back */
+#define LATE_MS 50    /* a call may return this long after its deadline */
 #define PATIENCE_MS 60000
 #define JUMP (UINT64_C(1) << 20) /* between the versions of two masters, at least */
 #define NEVER INT64_MAX
@@ -68,7 +68,7 @@ enum act {
     GIVE  /* and given back: hung up, confirmed, finished */
 };
 
-/* What a client was told. */
+/* An answer to a client. */
 struct entry {
     int64_t begin_us, end_us;
     int64_t until_us;        /* of TAKE: when it was first tried to give it back, else NEVER */
@@ -82,14 +82,14 @@ struct entry {
     char other[24]; /* an owner, the value before */
 };
 
-/* What a client has. */
+/* A thing of a client. */
 struct hold {
-    struct entry *taken; /* NULL: a user who waits */
+    struct entry *taken; /* NULL: a waiting user */
     unsigned scope;
     char user[24];
 };
 
-/* Of one client, in memory that its process shares with ours. */
+/* The answers to one client, in memory that its process shares with ours. */
 struct journal {
     _Atomic size_t n;
     _Atomic unsigned calls, calm_calls; /* in all; since it is calm, and since the last failure */
@@ -500,7 +500,7 @@ static void look_where(struct client *c, struct hold *h)
         ;
     } else if (status == USHER_MISSING || status == USHER_LOST) {
         if (!now.loses && !(leaves && unsure))
-            bad(c, "queue %s of %s, who waits: %s", leaves ? "leave" : "where", h->user,
+            bad(c, "queue %s of %s, which waits: %s", leaves ? "leave" : "where", h->user,
                 usher_status_word(status));
         hold_drop(c, h);
     } else if (leaves) {
@@ -511,7 +511,7 @@ static void look_where(struct client *c, struct hold *h)
     usher_result_done(&r);
 }
 
-/* A number that is lost is taken back: by its owner, if nobody has it. */
+/* The owner of a lost number takes it back, if no other client has it. */
 static void take_back(struct client *c, struct hold *h)
 {
     const struct entry *t = h->taken;
@@ -601,7 +601,7 @@ static void renew_all(struct client *c)
         usher_result_done(&replies[i]);
         line_done(&lines[i]);
         if (status == USHER_LOST)
-            hold_drop(c, of[i]); /* those behind it have been looked at */
+            hold_drop(c, of[i]); /* later holds have been checked */
     }
 }
 
@@ -875,7 +875,7 @@ static struct usher_engine *opened(void)
     return e;
 }
 
-/* A version that somebody was told, and whether it is lost. */
+/* A version in an answer to a client, and whether it is lost. */
 struct known {
     uint64_t version;
     const struct entry *from;
@@ -912,8 +912,8 @@ static bool is_lost(const struct entry *t, uint64_t version)
     return k->lost;
 }
 
-/* Show @k to the store as if it were the token of a thing that nobody has any more, or of its own:
- * nothing is changed by that but that a visit that is not over ends. */
+/* Write a command that presents the version @k as a token, of a thing that is not held any more or
+ * of its own.  It changes nothing, except that it ends a visit that is not over. */
 static void known_line(const struct known *k, struct line *line)
 {
     const char *name = scope_name[k->noun][k->scope];
@@ -944,7 +944,7 @@ static void known_line(const struct known *k, struct line *line)
 
 #define AT_ONCE 128
 
-static void ask_what_is_lost(struct usher_engine *e)
+static void query_lost_versions(struct usher_engine *e)
 {
     struct usher_operation commands[AT_ONCE];
     static struct usher_result replies[AT_ONCE];
@@ -1014,8 +1014,8 @@ static void gather_versions(void)
     n_known = n;
 }
 
-/* What is lost is the end of what one master did. */
-static void nothing_is_kept_behind_what_is_lost(void)
+/* Check that the lost versions of a scope are the last ones of a master. */
+static void check_lost_is_suffix(void)
 {
     for (size_t i = 1; i < n_known; i++) {
         const struct known *a = &known[i - 1], *b = &known[i];
@@ -1063,7 +1063,7 @@ static bool together(const struct entry *a, const struct entry *b)
     return begin_us < a->until_us && begin_us < b->until_us;
 }
 
-/* All that anybody was told of the thing of @t. */
+/* Print all answers about the thing of @t. */
 static void print_all_of(const struct entry *t)
 {
     static const char *const acts[] = { "take", "show", "give" };
@@ -1085,7 +1085,7 @@ static void print_all_of(const struct entry *t)
     }
 }
 
-static void nobody_had_what_another_had(const struct taken *taken, size_t n)
+static void check_one_holder(const struct taken *taken, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         const struct entry *a = taken[i].t;
@@ -1110,8 +1110,8 @@ static void nobody_had_what_another_had(const struct taken *taken, size_t n)
     }
 }
 
-/* A bill that is lost is confirmed or returned all the same if nobody else has it; and one that is
- * confirmed nobody gets. */
+/* Return whether @t confirms or returns a lost bill that no other client has.  A confirmed bill is
+ * not issued again. */
 static bool settled(const struct entry *t, const struct taken *taken, size_t n)
 {
     if (t->noun != BILL || t->act != GIVE)
@@ -1130,7 +1130,7 @@ static bool settled(const struct entry *t, const struct taken *taken, size_t n)
     return true;
 }
 
-static void who_was_told_was_told_right(const struct taken *taken, size_t n)
+static void check_answers(const struct taken *taken, size_t n)
 {
     for (unsigned i = 0; i < CLIENTS; i++) {
         const struct journal *j = &shared->of[i];
@@ -1142,14 +1142,14 @@ static void who_was_told_was_told_right(const struct taken *taken, size_t n)
                 continue;
             if (t->status == USHER_LOST && !is_lost(t, t->token)) {
                 print_all_of(t);
-                wrong("client %u was told that %s of %s, token %" PRIu64
+                wrong("client %u got the answer that %s of %s, token %" PRIu64
                       ", is lost, and it is not\n",
                       i, t->id, name, t->token);
             }
             if (done((enum usher_status)t->status) && is_lost(t, t->token) &&
                 !is_lost(t, t->version) && !settled(t, taken, n)) {
                 print_all_of(t);
-                wrong("client %u was told that %s of %s, token %" PRIu64
+                wrong("client %u got the answer that %s of %s, token %" PRIu64
                       ", is its own, at version %" PRIu64 ", and it is lost\n",
                       i, t->id, name, t->token, t->version);
             }
@@ -1157,8 +1157,9 @@ static void who_was_told_was_told_right(const struct taken *taken, size_t n)
     }
 }
 
-/* What is in a call now was told to somebody who has not given it back, and so on. */
-static void what_is_held_was_told(struct usher_engine *e)
+/* Check that each number in a call was issued to a client that has not given it back, and that each
+ * number of a client is in a call. */
+static void check_held(struct usher_engine *e)
 {
     for (unsigned scope = 0; scope < SCOPES; scope++) {
         struct usher_result r;
@@ -1193,21 +1194,21 @@ static void what_is_held_was_told(struct usher_engine *e)
         }
         for (size_t k = 0; k < r.of.number.n_rows; k++) {
             const struct usher_number_result_row *row = &r.of.number.rows[k];
-            bool told = false;
+            bool issued = false;
 
-            for (unsigned i = 0; i < CLIENTS && row->state == USHER_NUMBER_STATE_BUSY_UP && !told;
+            for (unsigned i = 0; i < CLIENTS && row->state == USHER_NUMBER_STATE_BUSY_UP && !issued;
                  i++) {
                 const struct journal *j = &shared->of[i];
 
                 for (const struct entry *t = j->entry; t < j->entry + atomic_load(&j->n); t++)
-                    told =
-                        told || (t->noun == NUMBER && t->scope == scope && t->act == TAKE &&
-                                 (t->token == row->token || failed((enum usher_status)t->status)) &&
-                                 row->owner.size == strlen(t->other) &&
-                                 memcmp(row->owner.data, t->other, row->owner.size) == 0);
+                    issued = issued ||
+                             (t->noun == NUMBER && t->scope == scope && t->act == TAKE &&
+                              (t->token == row->token || failed((enum usher_status)t->status)) &&
+                              row->owner.size == strlen(t->other) &&
+                              memcmp(row->owner.data, t->other, row->owner.size) == 0);
             }
-            if (row->state == USHER_NUMBER_STATE_BUSY_UP && !told)
-                wrong("%s: %.*s is in a call of %.*s, token %" PRIu64 ", and nobody was told\n",
+            if (row->state == USHER_NUMBER_STATE_BUSY_UP && !issued)
+                wrong("%s: %.*s is in a call of %.*s, token %" PRIu64 ", and no client got it\n",
                       scope_name[NUMBER][scope], (int)row->number.size, row->number.data,
                       (int)row->owner.size, row->owner.data, row->token);
         }
@@ -1215,7 +1216,7 @@ static void what_is_held_was_told(struct usher_engine *e)
     }
 }
 
-static void judge(void)
+static void check_journals(void)
 {
     struct usher_engine *e = opened();
     uint64_t faults = 1;
@@ -1227,13 +1228,13 @@ static void judge(void)
     if (faults != 0)
         wrong("%" PRIu64 " faults\n", faults);
     gather_versions();
-    ask_what_is_lost(e);
+    query_lost_versions(e);
     for (size_t i = 0; i < n_known; i++)
         lost += known[i].lost;
     if (lost != 0 && !now.loses)
         wrong("%zu versions are lost, though nothing can be\n", lost);
-    nothing_is_kept_behind_what_is_lost();
-    what_is_held_was_told(e);
+    check_lost_is_suffix();
+    check_held(e);
     taken = calloc(n_known + 1, sizeof *taken);
     assert_non_null(taken);
     for (unsigned i = 0; i < CLIENTS; i++) {
@@ -1248,10 +1249,10 @@ static void judge(void)
         }
     }
     qsort(taken, n, sizeof *taken, taken_compare);
-    nobody_had_what_another_had(taken, n);
-    who_was_told_was_told_right(taken, n);
-    print_message("  %zu things taken, %zu versions told, of which %zu are lost\n", n, n_known,
-                  lost);
+    check_one_holder(taken, n);
+    check_answers(taken, n);
+    print_message("  %zu things taken, %zu versions in answers, of which %zu are lost\n", n,
+                  n_known, lost);
     free(taken);
     free(known);
     known = NULL;
@@ -1328,8 +1329,8 @@ static void node_timeout(const char *ms)
             redis_do_ok(cluster->node[i], "CONFIG", "SET", "cluster-node-timeout", ms, NULL));
 }
 
-/* Nobody is taken for dead who is only slow, and somebody who is dead soon.  Twice this long nobody
- * votes again for a successor of the same master, so it is not longer. */
+/* Long enough that a slow node is not taken for dead, and short enough that a dead one soon is. For
+ * twice this time nodes do not vote again for a replica of the same master. */
 #define TIMEOUT_LONG "3000"
 
 static void node_timeout_long(void)
@@ -1487,7 +1488,7 @@ static void failover(void)
     assert_true(redis_cluster_wait_ok(cluster, PATIENCE_MS));
 }
 
-/* Now and then its replica has not heard of the last commands. */
+/* Kill a master; in two of three rounds its replica lacks the last commands. */
 static void kill_master(void)
 {
     struct redis_server *master = master_of(below(&now.random, MASTERS)),
@@ -1578,7 +1579,7 @@ static void add_and_remove(void)
 }
 
 /* The first master, alone with one process, serves that until it notices; the others have another
- * in its place by then.  Nobody is told that he is not connected: what is sent is not answered. */
+ * in its place by then.  Connections are not closed: requests just have no answer. */
 static void cut_off(void)
 {
     struct redis_server *master = cluster->node[0], *heir = replica_of(master);
@@ -1613,7 +1614,7 @@ static void one_round(const char *what, void (*change)(void), bool loses, uint64
     all_run();
     node_timeout_long();
     wait_whole();
-    judge();
+    check_journals();
 }
 
 static void rounds(const char *what, void (*change)(void), bool loses)
@@ -1622,8 +1623,8 @@ static void rounds(const char *what, void (*change)(void), bool loses)
         one_round(what, change, loses, i);
 }
 
-/* Whatever the test before has left. */
-static int make_well(void **state)
+/* Restart nodes that the previous test has killed. */
+static int restart_dead_nodes(void **state)
 {
     (void)state;
     for (int i = 0; i < cluster->nodes; i++)
@@ -1642,7 +1643,7 @@ static int tear_down(void **state)
     return 0;
 }
 
-TEST_EACH(make_well, tear_down);
+TEST_EACH(restart_dead_nodes, tear_down);
 
 #define ROUNDS_OF(name, change, text, loses) \
     TEST(name)                               \
@@ -1654,7 +1655,7 @@ ROUNDS_OF(nothing_is_done, nothing, "nothing is done", false)
 ROUNDS_OF(busy_slots_move_and_come_back, reshard, "slots move", false)
 ROUNDS_OF(all_masters_are_handed_over, failover, "masters are handed over", false)
 ROUNDS_OF(a_master_is_killed, kill_master, "a master is killed", true)
-ROUNDS_OF(a_master_stands_still_and_goes_on, stop_master, "a master stands still", true)
+ROUNDS_OF(a_master_is_stopped_and_continued, stop_master, "a master stands still", true)
 static struct redis_cluster *at_home; /* while another is made use of */
 
 static void go_home(void)
@@ -1667,7 +1668,7 @@ static void go_home(void)
     (void)redis_cluster_url(cluster, url);
 }
 
-static int meet_again(void **state)
+static int restore_network(void **state)
 {
     (void)tear_down(state);
     go_home();
@@ -1676,8 +1677,7 @@ static int meet_again(void **state)
     return 0;
 }
 
-/* Each round has a cluster of its own: who was elected once may take those votes for the next ones.
- */
+/* Each round has a cluster of its own, because a node could count votes of an earlier election. */
 static void cut_off_once(uint64_t number)
 {
     struct redis_server_options options = { .cluster = true };
@@ -1700,7 +1700,7 @@ static void cut_off_once(uint64_t number)
     go_home();
 }
 
-TEST_WITH(a_master_is_cut_off, make_well, meet_again)
+TEST_WITH(a_master_is_cut_off, restart_dead_nodes, restore_network)
 {
     net_cut_lay_or_skip(&cable);
     now.apart = true;

@@ -1,4 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-/* The cases of a cluster once more, where nobody waits: commands are posted and collected. */
+/* The cases of a cluster again, with commands that are posted and collected. */
 #define POSTED
 #include "test_cluster_cases.c" /* NOLINT(bugprone-suspicious-include) */

@@ -43,7 +43,7 @@ static void user_has(const char *leave_out)
     }
 }
 
-/* What went wrong first, or "". */
+/* Execute a command unless @why has an error; return its first error, or "". */
 static const char *done(struct usher_engine *e, char why[256], const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 static const char *done(struct usher_engine *e, char why[256], const char *format, ...)

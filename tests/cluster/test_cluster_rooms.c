@@ -4,15 +4,15 @@
  * another master.  Threads on one engine open, fill and close rooms while slots of rooms and of the
  * index move and masters change, with a watcher on all rooms and one on one of them.
  *
- *   order    notices of a room come in order of version, each on the one before; a gap is a change
- *            whose answer did not come.  A new life of a room begins at the beginning
- *   same     who watches one room hears the same of it as who watches all
- *   index    in the end those rooms are listed that are open, and the check finds no fault; where
- *            something failed or was lost, after it was repaired
+ *   order:    notices of a room come in the order of versions, each after the one before; a gap is
+ * a change whose answer did not come.  A new life of a room begins at version 0. same:     a
+ * watcher of one room receives the same notices of it as a watcher of all rooms. index:    in the
+ * end the open rooms are listed, and the check finds no fault.  If a command failed or was lost, a
+ * repair comes first.
  *
  * budget_rounds() is the number of rounds; a round has the seed USHER_SEED + its number.
  *
- * And rooms that are tended while a node says nothing, which has the room or its entry.
+ * And rooms that are swept while a node is silent, which has the room or its entry.
  */
 #include "lib/test.h"
 
@@ -36,8 +36,8 @@
 #define TIMEOUT_MS (budget_slow() ? 8000 : 1500)
 #define PATIENCE_MS 60000
 
-/* What a watcher has heard of a room. */
-struct heard {
+/* The notices of a room that a watcher has received. */
+struct received {
     uint64_t epoch, version;
     uint64_t notices, lives, gaps;
     uint64_t sum; /* of versions, to compare with another watcher */
@@ -63,7 +63,7 @@ static struct {
     uint64_t seed, random;
     bool loses;
     pthread_mutex_t lock; /* of what follows */
-    struct heard of[ROOMS], alone;
+    struct received of[ROOMS], alone;
     char bad[256];
 } now = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
@@ -85,7 +85,7 @@ static unsigned below(uint64_t *random, unsigned n)
 
 /* ---- watchers --------------------------------------------------------------------------- */
 
-static void hear(struct heard *h, const struct usher_notice *n)
+static void count_notice(struct received *h, const struct usher_notice *n)
 {
     bool begins = n->epoch != h->epoch;
 
@@ -93,7 +93,7 @@ static void hear(struct heard *h, const struct usher_notice *n)
         return;
     if (!begins && n->version <= h->version && now.bad[0] == '\0')
         (void)snprintf(now.bad, sizeof now.bad,
-                       "room %.*s: version %" PRIu64 " is told after %" PRIu64, (int)n->scope.size,
+                       "room %.*s: version %" PRIu64 " comes after %" PRIu64, (int)n->scope.size,
                        n->scope.data, n->version, h->version);
     h->gaps += n->before != (begins ? 0 : h->version);
     h->lives += begins;
@@ -103,24 +103,24 @@ static void hear(struct heard *h, const struct usher_notice *n)
     h->version = n->version;
 }
 
-static void hear_all(void *payload, const struct usher_notice *n)
+static void on_notice_of_all(void *payload, const struct usher_notice *n)
 {
     unsigned i = 0;
 
     (void)payload;
-    for (size_t k = 4; k < n->scope.size; k++) /* behind "hall" */
+    for (size_t k = 4; k < n->scope.size; k++) /* after "hall" */
         i = i * 10 + (unsigned)(n->scope.data[k] - '0');
     (void)pthread_mutex_lock(&now.lock);
     if (i < ROOMS)
-        hear(&now.of[i], n);
+        count_notice(&now.of[i], n);
     (void)pthread_mutex_unlock(&now.lock);
 }
 
-static void hear_one(void *payload, const struct usher_notice *n)
+static void on_notice_of_one(void *payload, const struct usher_notice *n)
 {
     (void)payload;
     (void)pthread_mutex_lock(&now.lock);
-    hear(&now.alone, n);
+    count_notice(&now.alone, n);
     (void)pthread_mutex_unlock(&now.lock);
 }
 
@@ -310,11 +310,11 @@ static void judge_notices(unsigned failed)
                   " gaps, %u calls failed\n",
                   now.what, now.seed, notices, lives, gaps, failed);
     if (notices < 10 * (uint64_t)ROOMS || lives < 2 * (uint64_t)ROOMS)
-        wrong("too little was heard\n");
+        wrong("too few notices\n");
     if (!now.loses && gaps > failed)
         wrong("%" PRIu64 " gaps, though only %u calls failed\n", gaps, failed);
     if (memcmp(&now.of[0], &now.alone, sizeof now.alone) != 0)
-        wrong("of hall0 %" PRIu64 " and %" PRIu64 " notices were heard\n", now.of[0].notices,
+        wrong("the watchers got %" PRIu64 " and %" PRIu64 " notices of hall0\n", now.of[0].notices,
               now.alone.notices);
 }
 
@@ -333,8 +333,9 @@ static void one_round(void (*change)(void))
     now.bad[0] = '\0';
     options.timeout_ms = TIMEOUT_MS;
     assert_int_equal(usher_open(url, &options, &engine), USHER_OK);
-    assert_int_equal(usher_watch(engine, USHER_ROOM, NULL, hear_all, NULL, &all), USHER_OK);
-    assert_int_equal(usher_watch(engine, USHER_ROOM, "hall0", hear_one, NULL, &one), USHER_OK);
+    assert_int_equal(usher_watch(engine, USHER_ROOM, NULL, on_notice_of_all, NULL, &all), USHER_OK);
+    assert_int_equal(usher_watch(engine, USHER_ROOM, "hall0", on_notice_of_one, NULL, &one),
+                     USHER_OK);
     atomic_store(&stop, false);
     memset(callers, 0, sizeof callers);
     for (running = 0; running < THREADS; running++) {
@@ -357,7 +358,7 @@ static void one_round(void (*change)(void))
     assert_int_equal(usher_failures(engine, &unknown, &unavailable), USHER_OK);
     usher_close(engine);
     if (!now.loses && lost > 0)
-        wrong("%u calls were told that something is lost\n", lost);
+        wrong("%u calls got the answer lost\n", lost);
     judge_notices(failed);
     print_message("  %" PRIu64 " commands were unknown, %" PRIu64 " unavailable\n", unknown,
                   unavailable);
@@ -424,7 +425,7 @@ static void pool_on(unsigned node, char name[16])
         (void)snprintf(name, 16, "pool%u", k);
 }
 
-static void tend(struct usher_engine *e, enum usher_noun noun, const char *scope)
+static void sweep_by_watcher(struct usher_engine *e, enum usher_noun noun, const char *scope)
 {
     struct usher_watcher *watcher;
 
@@ -432,8 +433,8 @@ static void tend(struct usher_engine *e, enum usher_noun noun, const char *scope
                      USHER_OK);
 }
 
-/* Until it is told that @verb happened to @scope; what else there is to hear is passed over. */
-static void hear_of(struct usher_engine *e, enum usher_verb verb, const char *scope)
+/* Collect events until the notice @verb of @scope; ignore others. */
+static void wait_notice(struct usher_engine *e, enum usher_verb verb, const char *scope)
 {
     int64_t end_ms = clock_ms() + PATIENCE_MS;
 
@@ -447,10 +448,10 @@ static void hear_of(struct usher_engine *e, enum usher_verb verb, const char *sc
         if (is)
             return;
     }
-    fail_msg("%s of %s is not heard", usher_verb_word(verb), scope);
+    fail_msg("%s of %s does not come", usher_verb_word(verb), scope);
 }
 
-/* Nobody waits for it here. */
+/* Post a command without waiting for its answer. */
 static void post(struct usher_engine *e, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 static void post(struct usher_engine *e, const char *format, ...)
@@ -470,7 +471,7 @@ static void open_with_one(struct usher_engine *e, const char *room)
 {
     expect_ok(e, "room open %s linger=50", room);
     expect_ok(e, "room join %s ann", room);
-    tend(e, USHER_ROOM, room);
+    sweep_by_watcher(e, USHER_ROOM, room);
 }
 
 static unsigned listed(struct usher_engine *e)
@@ -506,11 +507,11 @@ static int patient_stop(void **state)
 }
 
 /*
- * A room closes in time though its entry is on a node that says nothing, and what else is tended
- * gets on, be it due while that node is waited for; the entry that is left over shows no room to
- * anybody.  A room that is on the node itself closes when that speaks again.
+ * A room closes in time although its entry is on a silent node.  Other scopes are swept, too, also
+ * those that become due while that node is waited for.  The entry that is left over lists no room.
+ * A room on the node itself closes when the node answers again.
  */
-TEST_WITH(a_room_is_tended_though_a_node_says_nothing, patient_start, patient_stop)
+TEST_WITH(a_room_is_swept_while_a_node_is_silent, patient_start, patient_stop)
 {
     struct usher_options options = USHER_OPTIONS_INIT;
     struct usher_check_result found = { 0 };
@@ -529,23 +530,23 @@ TEST_WITH(a_room_is_tended_though_a_node_says_nothing, patient_start, patient_st
     assert_int_equal(usher_open(at, &options, &other), USHER_OK);
     expect_ok(e, "number add %s 1", pool);
     expect_ok(e, "number reg %s 1", pool);
-    tend(e, USHER_NUMBER, pool);
+    sweep_by_watcher(e, USHER_NUMBER, pool);
     open_with_one(e, on_it);
     open_with_one(e, far);
     open_with_one(e, near);
     assert_int_equal(listed(other), 3);
     expect_ok(e, "room leave %s ann", on_it);
     assert_int_equal(redis_server_kill(patient->node[2], SIGSTOP), 0);
-    /* All are swept to begin with, in one batch, which waits for that node.  What is due before it
-     * is over is swept behind it; and again, for the entry is waited for then. */
+    /* At first all are swept in one batch, which waits for that node.  Scopes that become due in
+     * this time are swept after it, and once more, because that batch waits for the entry. */
     post(e, "room leave %s ann", far);
-    hear_of(e, USHER_ROOM_EMPTY, far);
+    wait_notice(e, USHER_ROOM_EMPTY, far);
     post(e, "room leave %s ann", near);
     post(e, "number call %s owner=ann lease=50", pool);
-    hear_of(e, USHER_NUMBER_EXPIRE, pool);
-    hear_of(e, USHER_ROOM_EMPTY, near);
+    wait_notice(e, USHER_NUMBER_EXPIRE, pool);
+    wait_notice(e, USHER_ROOM_EMPTY, near);
     assert_int_equal(redis_server_kill(patient->node[2], SIGCONT), 0);
-    do { /* of what it did of its own accord, when it spoke again, nobody hears */
+    do { /* there are no notices of the sweep that the node executed when it continued */
         usher_event_done(usher_collect(e, 10));
         status = line_execute(other, &r, "room show %s", on_it);
         usher_result_done(&r);

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a real Redis Cluster does with a script while its slot moves, and the rule for keys
+ * The behavior of a real Redis Cluster for a script whose slot moves, and the rule for keys
  * that follows from it.
  *
  * While a slot is MIGRATING on its source and IMPORTING on its target, every key of the
  * slot is on one of the two.  The source then answers by the keys a command declares:
- * all here: run; none here: ASK; some here: TRYAGAIN.  The target, told ASKING: all here:
- * run; several declared and not all here: TRYAGAIN.  Inside a script the source looks
- * again at each redis.call(), and a key that is absent by then ends the script without
- * undoing what it has written.  Hence, for the keys of a scope:
+ * all here: run; none here: ASK; some here: TRYAGAIN.  The target, after ASKING: all here:
+ * run; several declared and not all here: TRYAGAIN.  Inside a script the source checks the
+ * keys again at each redis.call(), and a key that is absent by then ends the script without
+ * undoing its writes.  The rules for the keys of a scope are therefore:
  *
- *   - few of them, all declared, so that they are soon on the same side;
+ *   - few of them, all declared, so that they are soon on the same node;
  *   - each exists from the first write on and never becomes empty: a hash has a field and
  *     a sorted set a member that nothing removes (the sentinels).
  *
@@ -84,7 +84,7 @@ static redisReply *run(struct redis_server *s, const struct move *m, const char 
     return redis_do(s, "EVAL", script, "2", m->hash, m->zset, arg, NULL);
 }
 
-/* As a client does that was told ASK. */
+/* Run @script as a client that follows ASK. */
 static redisReply *run_asking(struct redis_server *s, const struct move *m, const char *script,
                               const char *arg)
 {

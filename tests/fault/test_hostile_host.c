@@ -7,8 +7,8 @@
  * wrong options.  Each test runs on every store for which it means something; the store is
  * the first word of the test's name.
  *
- * What changes the whole process (limits, user, mounts) happens in a child.  There nothing of
- * cmocka is used: MUST() says what failed and the parent sees the exit status.
+ * Changes of the whole process (limits, user, mounts) are made in a child.  A child does not use
+ * cmocka: MUST() prints the failure, and the parent checks the exit status.
  */
 #include "lib/test.h"
 
@@ -440,7 +440,7 @@ static size_t stack_size(void)
     return least > (long)STACK ? (size_t)least : STACK;
 }
 
-/* Returns how much of its stack the call touched; 0: cannot be told. */
+/* Return the number of stack bytes that the call has written; 0: unknown. */
 static size_t call_on_small_stack(struct on_stack *s)
 {
     size_t size = stack_size(), page = (size_t)sysconf(_SC_PAGESIZE), untouched = 0;
@@ -609,7 +609,7 @@ static void use_inherited(const struct place *p, void *payload)
     usher_close(w->e);
 }
 
-ON(a_child_is_told_to_open_its_own_engine, ALL)
+ON(a_child_must_open_its_own_engine, ALL)
 {
     const struct place *p = *state;
     struct world w = { .url = p->url };
@@ -666,8 +666,8 @@ ON(a_child_and_its_parent_share_the_store_each_with_its_engine, ALL)
 }
 
 #if defined(USHER_WITH_SQLITE) || defined(USHER_WITH_REDIS)
-/* Pipes between a parent and its child: one byte is one step.  Each closes the ends of the
- * other, so that nobody waits for the dead. */
+/* Pipes between a parent and its child: one byte is one step.  Each closes the ends of the other,
+ * so that a read fails when the other process has died. */
 struct steps {
     int to_child[2], to_parent[2];
 };
@@ -863,7 +863,7 @@ static void run_out_of_descriptors(const struct place *p, void *payload)
     usher_close(e);
 }
 
-ON(without_descriptors_left_what_is_open_goes_on, ALL)
+ON(open_engines_work_without_free_descriptors, ALL)
 {
     in_child(run_out_of_descriptors, *state, NULL);
 }
@@ -905,7 +905,7 @@ static void reconnect_without_descriptors(const struct place *p, void *payload)
     usher_close(e);
 }
 
-ON(a_lost_connection_without_descriptors_comes_back_later, REDIS)
+ON(a_connection_lost_without_descriptors_is_restored, REDIS)
 {
     in_child(reconnect_without_descriptors, *state, NULL);
 }
@@ -1322,7 +1322,7 @@ static void day_of_an_application_set_back(struct usher_engine *e, char digest[3
     audit(e);
 }
 
-ON(application_that_sets_its_clock_back_stands_still, ALL)
+ON(an_application_clock_set_back_stands_still, ALL)
 {
     const struct place *p = *state;
     struct usher_options options = USHER_OPTIONS_INIT;
@@ -1405,7 +1405,7 @@ static void day_of_a_store_set_back(struct usher_engine *e, char digest[33])
     audit(e);
 }
 
-ON(store_that_sets_its_clock_back_freezes_no_lease, ALL)
+ON(a_store_clock_set_back_freezes_no_lease, ALL)
 {
     const struct place *p = *state;
     struct usher_options options = USHER_OPTIONS_INIT;
@@ -1464,7 +1464,7 @@ ON(the_time_of_day_may_be_set_back, ALL)
     usher_close(e);
 }
 
-ON(a_clock_that_shows_nonsense_harms_no_store, ALL)
+ON(a_clock_with_impossible_times_harms_no_store, ALL)
 {
     static const int64_t times[] = { -1, INT64_MIN,        INT64_MAX,      USHER_TIME_MAX + 1,
                                      0,  INT64_C(1) << 53, -USHER_SPAN_MAX };
@@ -1605,7 +1605,7 @@ static size_t maps(void)
 
 #define OPENS 1000
 
-ON(a_thousand_opens_and_closes_leave_nothing_behind, ALL)
+ON(a_thousand_opens_and_closes_leak_nothing, ALL)
 {
     const struct place *p = *state;
     struct counted counted = { 0, 0 };
@@ -1644,8 +1644,8 @@ ON(a_thousand_opens_and_closes_leave_nothing_behind, ALL)
     assert_true(mallinfo2().uordblks <= heap + 65536);
 }
 
-/* What comes with the URL is open by the time that something else is found to be wrong. */
-ON(an_open_that_fails_gives_all_of_it_back, ALL)
+/* Files named in the URL are already open when another part of it is found to be wrong. */
+ON(an_open_that_fails_leaks_nothing, ALL)
 {
     static const char *const wrong[][2] = {
         { "history=sqlite:", "/h.db&journal=1" }, /* no authority */

@@ -61,7 +61,7 @@ static struct usher_ids *ids_open(struct usher_ids_authority *of)
     return ids;
 }
 
-TEST(restarts_waste_nothing)
+TEST(a_restart_leaves_no_gap)
 {
     struct fixture *f = *state;
     struct usher_ids_authority of = { f->a, "orders", 100, 3, 0 };
@@ -95,7 +95,7 @@ TEST(processes_that_die_leave_gaps_and_repeat_nothing)
         usher_ids_close(ids[i]);
 }
 
-TEST(the_limit_is_given_and_not_passed)
+TEST(ids_end_at_the_limit)
 {
     struct fixture *f = *state;
     struct usher_ids_authority of = { f->a, "few", 5, 4, 49 };
@@ -181,7 +181,7 @@ TEST(an_applications_own_tables_are_an_authority)
     assert_int_equal(serial, 19 * 1001 + 3);
 }
 
-TEST(what_is_wrong_is_said)
+TEST(wrong_options_are_reported)
 {
     struct fixture *f = *state;
     struct usher_ids_authority wrong[] = { { NULL, "x", 0, 0, 0 },   { f->a, NULL, 0, 0, 0 },

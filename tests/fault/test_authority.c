@@ -90,13 +90,13 @@ TEST(a_range_begins_at_or_after_the_maximum_of_its_name)
     assert_true(r.from == 100 && r.to == 105);
     assert_int_equal(reserve(a, "r", 50, 0, INT64_MAX, &r), USHER_OK);
     assert_true(r.from == 105 && r.to == 105);
-    assert_int_equal(reserve(a, "r", 0, 100, 110, &r), USHER_OK); /* fewer */
+    assert_int_equal(reserve(a, "r", 0, 100, 110, &r), USHER_OK); /* fewer than requested */
     assert_true(r.from == 105 && r.to == 110);
     assert_int_equal(reserve(a, "r", 0, 100, 110, &r), USHER_FULL);
     assert_int_equal(reserve(a, "r", INT64_MAX - 3, INT64_MAX, INT64_MAX, &r), USHER_OK);
     assert_true(r.to == INT64_MAX);
     assert_int_equal(reserve(a, "r", 0, 1, INT64_MAX, &r), USHER_FULL);
-    /* given back while it is the newest */
+    /* a range can be released while it is the newest */
     assert_int_equal(a->ops->release(a, USHER_SERIAL, &name, 111, INT64_MAX - 1, deadline(), why),
                      USHER_STALE);
     assert_int_equal(
@@ -218,7 +218,7 @@ TEST(names_have_a_maximum_size)
     usher_authority_close(a);
 }
 
-TEST(a_file_of_others_is_left_alone)
+TEST(a_foreign_file_is_not_changed)
 {
     struct usher_authority *a;
     struct usher_authority_range r;
@@ -251,7 +251,7 @@ TEST(a_file_of_others_is_left_alone)
 
 /* ---- serials ------------------------------------------------------------------------ */
 
-/* Every serial ever given out: each must be new. */
+/* Every serial ever issued: each must be new. */
 #define SEEN_MAX 4000000
 static unsigned char *seen;
 
@@ -367,7 +367,7 @@ TEST(no_serial_comes_twice_when_redis_starts_from_an_old_dump)
         for (int i = 0; i < 10; i++)
             (void)taken(e, "r", 5);
         assert_true(redis_do_ok(server, "SAVE", NULL));
-        /* within what was granted, and beyond it */
+        /* within the granted range, and beyond it */
         for (int i = 0; i < (round % 2 == 0 ? 5 : 500); i++)
             (void)taken(i % 2 == 0 ? e : other, "r", 5);
         assert_int_equal(redis_server_kill(server, SIGKILL), 0);
@@ -384,7 +384,7 @@ static void wait_for_copy(struct redis_server *replica)
     redisReply *reply;
 
     assert_true(redis_server_wait_info(replica, "replication", "master_link_status:up", 10000));
-    /* WAIT is for what this connection has written */
+    /* WAIT waits for the writes of its own connection */
     assert_true(redis_do_ok(server, "SET", "mark", "1", NULL));
     assert_true(redis_do_ok(server, "DEL", "mark", NULL));
     reply = redis_do(server, "WAIT", "1", "10000", NULL);
@@ -491,7 +491,7 @@ TEST(no_id_comes_twice_when_redis_is_wiped)
     usher_close(other);
 }
 
-/* S25: the period goes on after the loss. */
+/* S25: the period continues after the loss. */
 TEST(a_loss_leaves_most_of_a_bounded_period)
 {
     char authority[256], url[REDIS_URL_MAX], text[USHER_SERIAL_TEXT_MAX + 1];
@@ -519,7 +519,7 @@ TEST(a_loss_leaves_most_of_a_bounded_period)
     usher_close(e);
 }
 
-/* Epoch and segment are the same: only the version has fallen. */
+/* Epoch and segment are the same: only the version is older. */
 TEST(no_id_comes_twice_when_redis_goes_back_within_a_segment)
 {
     char authority[256], url[REDIS_URL_MAX];
@@ -540,7 +540,7 @@ TEST(no_id_comes_twice_when_redis_goes_back_within_a_segment)
         assert_true(redis_server_restart(server));
         id_losses++;
         id_taken(round % 4 < 2 ? e : other, 1);
-        if (round == 5) { /* one that has never met it */
+        if (round == 5) { /* an engine that has not used the scope before */
             usher_close(other);
             other = engine_with(redis_server_url(server, url), authority);
         }
@@ -551,8 +551,8 @@ TEST(no_id_comes_twice_when_redis_goes_back_within_a_segment)
     usher_close(other);
 }
 
-/* The replica takes over; then the old server becomes its replica, and takes over again with what
- * it has from there.  Its run id is the one that it had. */
+/* The replica takes over; then the old server becomes its replica, and takes over again with the
+ * copied data.  Its run id does not change. */
 TEST(no_id_comes_twice_when_lagging_replicas_take_turns)
 {
     static const char *const lines[] = { "repl-diskless-sync-delay 0", NULL };
@@ -637,7 +637,7 @@ TEST(a_new_day_has_a_maximum_of_its_own)
     (void)snprintf(authority, sizeof authority, "%s", new_file());
     memset(&form, 0, sizeof form);
     for (int lost = 0; lost < 3; lost++) {
-        e = engine_with("memory:", authority); /* which knows nothing each time */
+        e = engine_with("memory:", authority); /* empty each time */
         if (lost == 0) {
             (void)snprintf(form.date, sizeof form.date, "%%Y%%m%%d-");
             form.reset = USHER_SERIAL_RESET_DAY;
@@ -670,7 +670,7 @@ TEST(a_new_day_has_a_maximum_of_its_own)
 }
 
 /* S9: the authority is away. */
-TEST(taking_goes_on_while_the_authority_is_away)
+TEST(serials_are_taken_while_the_authority_is_away)
 {
     char authority[256], away[300], url[300];
     struct usher_authority *a;
@@ -689,20 +689,20 @@ TEST(taking_goes_on_while_the_authority_is_away)
     (void)taken(e, "r", 1);
     usher_close(e);
     (void)snprintf(authority + strlen(authority), sizeof authority - strlen(authority),
-                   "&timeout=200"); /* how long it waits for it to come back */
+                   "&timeout=200"); /* the time that a command waits for the authority */
     {
         char gone[320];
 
         (void)snprintf(gone, sizeof gone, "%s/gone", test_dir());
         assert_int_equal(rename(away, gone), 0);
         later = engine_with(url, authority);
-        (void)taken(later, "r", 500);                   /* was granted */
-        assert_int_equal(taken(later, "r", 5000), 500); /* the rest of that, and at once */
+        (void)taken(later, "r", 500);                   /* within the granted range */
+        assert_int_equal(taken(later, "r", 5000), 500); /* the rest of the range, without waiting */
         assert_int_equal(ask_serial_take(later, "r", 5000, NULL, &r), USHER_UNAVAILABLE);
         assert_non_null(strstr(usher_message(), "authority"));
-        /* of what is skipped the authority has to know */
+        /* skipped numbers must be reported to the authority */
         assert_int_equal(ask_serial_setmaxcur(later, "r", 2000), USHER_UNAVAILABLE);
-        /* max is no limit by itself here: raising it by hand is what lets it go on */
+        /* without a grant serials continue only if `setmax` raises their maximum */
         assert_int_equal(ask_serial_take(later, "r", 1, NULL, &r), USHER_UNAVAILABLE);
         {
             struct usher_serial_form form;
@@ -710,7 +710,7 @@ TEST(taking_goes_on_while_the_authority_is_away)
             memset(&form, 0, sizeof form);
             form.max = 2000;
             assert_int_equal(ask_serial_rule(later, "r", USHER_GIVEN_SERIAL_MAX, &form),
-                             USHER_UNAVAILABLE); /* not known whether it is kept */
+                             USHER_UNAVAILABLE); /* the rule may be in the authority only */
             /* by an engine without an authority */
             usher_close(later);
             assert_int_equal(usher_open(url, NULL, &later), USHER_OK);
@@ -737,7 +737,7 @@ TEST(taking_goes_on_while_the_authority_is_away)
     usher_close(later);
 }
 
-/* Lose all that the store at @url keeps; its next URL is there then. */
+/* Lose all data of the store at @url, and store its next URL there. */
 static void lose(char url[REDIS_URL_MAX])
 {
     if (strncmp(url, "redis:", 6) == 0)
@@ -748,7 +748,7 @@ static void lose(char url[REDIS_URL_MAX])
 
 /* The first command reports to the authority what a store issued without it, what the store
  * skipped, and a change of the period. */
-TEST(an_authority_learns_what_was_issued_without_it)
+TEST(an_authority_gets_numbers_that_were_issued_without_it)
 {
     struct usher_serial_form form, dated;
     struct usher_engine *e;
@@ -788,7 +788,7 @@ TEST(an_authority_learns_what_was_issued_without_it)
             assert_int_equal(ask_serial_rule(e, "r", USHER_GIVEN_SERIAL_AUTHORITY, &form),
                              USHER_OK);
             first = 5001;
-        } else if (i / 2 == 2) { /* by one without, and met by one with it */
+        } else if (i / 2 == 2) { /* by an engine without an authority, then used by one with it */
             usher_close(e);
             assert_int_equal(usher_open(url, NULL, &e), USHER_OK);
             assert_int_equal(ask_serial_rule(e, "r", USHER_GIVEN_SERIAL_AUTHORITY, &form),
@@ -803,7 +803,7 @@ TEST(an_authority_learns_what_was_issued_without_it)
             (void)taken(e, "r", 1);
             assert_int_equal(ask_serial_setmaxcur(e, "r", 50000), USHER_OK);
             first = 50001;
-        } else { /* the numbers so far are of this period from now on */
+        } else { /* the issued numbers belong to this period from now on */
             (void)snprintf(dated.date, sizeof dated.date, "%%Y-");
             assert_int_equal(
                 ask_serial_rule(e, "r", USHER_GIVEN_SERIAL_DATE | USHER_GIVEN_SERIAL_RESET, &dated),
@@ -826,7 +826,7 @@ TEST(an_authority_learns_what_was_issued_without_it)
 }
 
 /* It has granted more than a later maximum allows; then the store is lost. */
-TEST(an_authority_beyond_the_maximum_uses_up_the_rule)
+TEST(a_rule_is_used_up_if_the_authority_is_beyond_its_maximum)
 {
     char authority[256], url[REDIS_URL_MAX];
     struct usher_serial_form form;
@@ -855,7 +855,7 @@ TEST(an_authority_beyond_the_maximum_uses_up_the_rule)
         audit(e);
         assert_int_equal(ask_serial_setmax(e, name, 5000, NULL), USHER_OK);
         assert_int_equal(ask_serial_take(e, name, 1, NULL, &r), USHER_OK);
-        assert_true(r.of.serial.rows->first > 1000); /* which were granted before the loss */
+        assert_true(r.of.serial.rows->first > 1000); /* after those granted before the loss */
         usher_result_done(&r);
         audit(e);
         usher_close(e);
@@ -930,7 +930,7 @@ TEST(a_reset_that_goes_back_repeats_nothing)
         one_more(e, USHER_SERIAL_RESET_DAY, "%Y%m%d-", gap_free, "20240305-3");
         clock_now += day;
         one_more(e, USHER_SERIAL_RESET_DAY, "%Y%m%d-", gap_free, "20240306-1");
-        /* in mode queue the numbers that the month was granted first are not taken over */
+        /* in mode queue the numbers granted for the month are not used for the day */
         one_more(e, USHER_SERIAL_RESET_MONTH, "%Y%m-", gap_free,
                  gap_free ? "202403-4" : "202403-1002");
         one_more(e, USHER_SERIAL_RESET_NONE, "", gap_free, NULL);
@@ -972,7 +972,7 @@ TEST(a_lost_rule_is_compared_before_its_period_changes)
         usher_close(e);
         lose(url);
     }
-    /* and one that is deleted while the store does not have it stays so */
+    /* a rule that is deleted while the store does not have it stays deleted */
     e = engine_with(url, authority);
     assert_int_equal(ask_serial_delete(e, "r"), USHER_OK);
     usher_close(e);
@@ -1043,7 +1043,7 @@ TEST(an_audit_compares_a_store_with_its_authority)
     id_taken(e, 5);
     audit(e);
     usher_close(e);
-    /* by one that has forgotten what it granted */
+    /* by an authority that has lost its grants */
     e = engine_with(url, other);
     assert_int_equal(check_faults(e, count_fault, lines, &faults), USHER_OK);
     assert_int_equal(faults, 2);
@@ -1051,7 +1051,7 @@ TEST(an_audit_compares_a_store_with_its_authority)
                                   "authority's maximum is 0");
     assert_string_equal(lines[1], "id/i: numbers up to 100 may be issued, but the "
                                   "authority's maximum is 0");
-    (void)taken(e, "r", 5); /* which raises it */
+    (void)taken(e, "r", 5); /* raises the maximum */
     id_taken(e, 5);
     audit(e);
     usher_close(e);
@@ -1115,7 +1115,7 @@ TEST(the_journal_has_each_event_of_a_number)
     usher_authority_close(a);
 }
 
-/* On each store, whatever command meets it. */
+/* Append the event to a list of lines. */
 static void told_add(void *payload, const struct usher_authority_event *event)
 {
     struct life *life = payload;
@@ -1128,7 +1128,7 @@ static void told_add(void *payload, const struct usher_authority_event *event)
 }
 
 /* In another store versions start at 1 again; row numbers continue.  A repeat is the same event. */
-TEST(the_journal_is_in_order_over_losses)
+TEST(the_journal_keeps_its_order_over_losses)
 {
     static const char *const want[] = { "1 take I1 2 1", "2 take I3 3 1", "3 take I1003 3 1",
                                         "4 take I1004 4 1", "5 take I2001 7 1" };
@@ -1442,9 +1442,9 @@ static void *reserve_one(void *payload)
     return NULL;
 }
 
-/* Two engines ask the authority at the same moment, and the one that was granted the lower number
- * is the later one at the store. */
-TEST(nothing_is_lost_when_grants_arrive_in_another_order)
+/* Two engines request ranges at the same moment, and the one with the lower number writes to the
+ * store later. */
+TEST(no_number_is_lost_when_grants_arrive_out_of_order)
 {
     struct usher_options opt = USHER_OPTIONS_INIT;
     struct killer slow = { .base.ops = &killer_ops };
@@ -1517,8 +1517,8 @@ TEST(a_deleted_rule_does_not_come_back)
     usher_close(e);
 }
 
-/* For a dispenser that is made again `create` and `show` name the id that `next` then returns. */
-TEST(a_dispenser_made_again_names_its_next_id)
+/* For a dispenser that is made again, `create` and `show` return the id that `next` then issues. */
+TEST(a_recreated_dispenser_returns_its_next_id)
 {
     static const struct usher_id_result_settings set = { .start = 2, .by = 3, .step = 10 };
     const uint64_t given = USHER_GIVEN_ID_START | USHER_GIVEN_ID_BY | USHER_GIVEN_ID_STEP;

@@ -35,7 +35,7 @@ static bool is_failure(enum usher_status status)
     return failed;
 }
 
-/* False: it is not there, and cannot be made. */
+/* Return false if the rule does not exist and cannot be made. */
 static bool make(struct usher_engine *e, struct given *g)
 {
     struct usher_id_result_settings set = { .step = 300 };
@@ -100,7 +100,7 @@ static struct usher_engine *open_engine(const char *url, int64_t timeout_ms)
     return status == USHER_OK ? e : NULL;
 }
 
-/* Everything works again. */
+/* Check that all works again without faults. */
 static void go_on(const char *url, struct given *g)
 {
     struct usher_engine *e = open_engine(url, 60000);
@@ -129,7 +129,7 @@ static bool with_failure(const char *url, unsigned n, bool for_ever)
     fired = disk_fired();
     disk_count(false);
     disk_fail(0, false);
-    if (e != NULL) { /* the same process goes on */
+    if (e != NULL) { /* in the same process */
         if (make(e, &g))
             take(e, &g);
         usher_close(e);

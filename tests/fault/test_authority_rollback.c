@@ -26,7 +26,7 @@
 #define SERIALS_MOST 40 /* of one take */
 #define IDS_MOST 400
 #define ID_STEP 512
-/* src/nouns/serial/serial_authority.c: granted beyond what is asked for */
+/* src/nouns/serial/serial_authority.c: granted beyond the request */
 #define AHEAD 1000
 
 static int64_t serials_wanted, ids_wanted;
@@ -122,7 +122,7 @@ struct seen {
     _Atomic uint64_t *bits;
     int64_t room;
     _Atomic int64_t n, highest;
-    _Atomic int64_t unknown; /* asked for without an answer: they may be gaps */
+    _Atomic int64_t unknown; /* requested without an answer: they may be gaps */
 };
 
 struct world {
@@ -170,7 +170,7 @@ static void see(struct world *w, struct seen *s, int64_t first, int64_t n, const
     (void)atomic_fetch_add(&s->n, n);
 }
 
-/* May more of @s be taken, of which there are to be @wanted? */
+/* Return whether more of @s may be taken, of which @wanted are taken in all. */
 static bool may(struct world *w, struct seen *s, int64_t wanted)
 {
     return atomic_load(&s->n) * 100 < wanted * atomic_load(&w->limit);
@@ -238,7 +238,7 @@ static void *be_client(void *payload)
     }
 }
 
-/* Under the lock. */
+/* The caller holds the lock. */
 static void raise_limit(struct world *w, int64_t to)
 {
     if (to > atomic_load(&w->limit))
@@ -246,7 +246,7 @@ static void raise_limit(struct world *w, int64_t to)
     (void)pthread_cond_broadcast(&w->more);
 }
 
-/* Until @part of 100 of both was taken. */
+/* Wait until @part of 100 of both were taken. */
 static void wait_until(struct world *w, int64_t part)
 {
     (void)pthread_mutex_lock(&w->lock);
@@ -271,7 +271,7 @@ static void wait_for_failures(struct world *w, int64_t part, unsigned n)
 
 /* ---- what happens ------------------------------------------------------------------------- */
 
-/* From @part on, and then it is slow for a while. */
+/* Stop the authority from @part on; then slow it down for a while. */
 static void authority_goes_and_comes(struct world *w, int64_t part)
 {
     wait_until(w, part);
@@ -315,7 +315,7 @@ static void redis_is_lost(struct world *w)
         assert_true(redis_do_ok(server, "FLUSHALL", NULL)); /* wiped */
         w->losses++;
         wait_until(w, part + 6);
-        /* a copy for the replica may still be on its way */
+        /* the server may still send a copy to the replica */
         assert_true(
             redis_server_wait_info(server, "persistence", "rdb_bgsave_in_progress:0", 60000));
         assert_true(redis_do_ok(server, "SAVE", NULL));
@@ -378,7 +378,8 @@ static void run(const char *name, const char *url, void (*happen)(struct world *
     memset(&form, 0, sizeof form);
     (void)snprintf(form.prefix, sizeof form.prefix, "S");
     assert_int_equal(ask_serial_rule(w.e, "r", USHER_GIVEN_SERIAL_PREFIX, &form), USHER_OK);
-    /* while each meets the scopes for the first time; longer than another process is waited for */
+    /* while each client uses the scopes for the first time; longer than a wait for another process
+     */
     atomic_store(&w.gate.slow_ms, 50);
     for (int i = 0; i < CLIENTS; i++) {
         clients[i].w = &w;
@@ -395,7 +396,8 @@ static void run(const char *name, const char *url, void (*happen)(struct world *
         assert_int_equal(pthread_join(clients[i].thread, NULL), 0);
     if (w.wrong)
         fail_msg("came twice, or was not to come: %s", w.what);
-    /* The rest of a grant with each loss, and what was not answered. */
+    /* The largest number of skipped values: the rest of a grant for each loss, and requests without
+     * answer. */
     skipped = w.serials.highest - w.serials.n;
     bound = (int64_t)(w.losses + w.gate.gaps[USHER_SERIAL]) * (AHEAD + SERIALS_MOST) +
             w.serials.unknown;
@@ -403,14 +405,14 @@ static void run(const char *name, const char *url, void (*happen)(struct world *
                   w.serials.n, skipped, bound);
     assert_in_range(skipped, 0, bound);
     skipped = w.ids.highest - w.ids.n;
-    /* what a segment has left and is too little for a command is no loss: it goes first */
+    /* the rest of a segment that is too small for a command is not lost: it is issued first */
     bound = (int64_t)(w.losses + w.gate.gaps[USHER_ID]) * (ID_STEP + IDS_MOST) + w.ids.unknown;
     print_message("%s: %" PRId64 " ids, %" PRId64 " skipped (%" PRId64 " at most); %u losses, %u "
                   "errors, %u requests refused\n",
                   name, w.ids.n, skipped, bound, w.losses, w.failed, w.gate.refused);
     assert_in_range(skipped, 0, bound);
     assert_true(w.failed >= CLIENTS);
-    /* a dead authority is asked after 10, 20, 40 … 1000 ms, by one at a time for each scope */
+    /* requests to a dead authority come after 10, 20, 40 … 1000 ms, one at a time for each scope */
     assert_in_range(w.gate.refused, 1, 3 * (2 * 20 + CLIENTS));
     audit(w.e);
     usher_close(w.e);
@@ -446,7 +448,7 @@ TEST(clients_take_from_sqlite_while_the_authority_is_away)
     on_store("sqlite");
 }
 
-TEST(clients_take_from_redis_while_it_is_lost_in_every_way)
+TEST(clients_take_from_redis_while_it_loses_data)
 {
 #ifdef USHER_WITH_REDIS
     static const char *const lines[] = { "repl-diskless-sync-delay 0", NULL };

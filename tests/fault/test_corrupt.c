@@ -22,7 +22,7 @@
 #endif
 
 #define NOW "1700000000000"
-#define TIMEOUT_MS 3000 /* of one command, on what was edited */
+#define TIMEOUT_MS 3000 /* of one command, on edited data */
 #define MEMORY_MAX ((size_t)64 << 20)
 #define PATIENCE_MS 60000 /* of this test: a command ends with its timeout or before */
 
@@ -192,7 +192,7 @@ static const char *const after[] = {
     "id set i limit=2000",
     "id next i req=q1",
     "id delete i",
-    /* an hour later: all that can end has */
+    /* an hour later: all leases and timeouts have ended */
     "number stats p now=1700003600000",
     "number sweep p now=1700003600000",
     "queue stats q now=1700003600000",
@@ -202,7 +202,7 @@ static const char *const after[] = {
     "serial sweep g now=1700003600000",
 };
 
-/* A number of a file is not how much to ask for. */
+/* A number of an edited file is not used as the size of an allocation. */
 static void *measured(void *payload, void *old, size_t old_size, size_t size)
 {
     (void)payload;
@@ -231,7 +231,7 @@ static struct usher_engine *engine_open(const char *url, int64_t timeout_ms)
 
 #ifdef USHER_WITH_REDIS
 
-static redisContext *redis; /* that of the keys' test, NULL before it */
+static redisContext *redis; /* for the tests of keys; NULL before */
 
 static redisReply *asked(const char *format, ...)
 {
@@ -280,7 +280,7 @@ static void line_do(struct usher_engine *e, const char *text, bool must)
     if (usher_operate(e, &l.c, &r, 1) == USHER_INVALID) {
         fail_msg("%s: %s", line, usher_message());
     } else {
-        char *answer = line_answer(&l.c, &r); /* whatever is in it can be printed */
+        char *answer = line_answer(&l.c, &r); /* the message is printable */
 
         if (must && !USHER_IS_DONE(r.status))
             fail_msg("%s: %s", line, answer);
@@ -293,7 +293,7 @@ static void line_do(struct usher_engine *e, const char *text, bool must)
         fail_msg("seed %" PRIu64 ": %s took %" PRId64 " ms", seed, line, clock_ms() - began);
 }
 
-/* Something of each noun. */
+/* Make scopes of each noun. */
 static void base_make(const char *url)
 {
     struct usher_engine *e = engine_open(url, PATIENCE_MS);
@@ -367,7 +367,7 @@ static void bytes_write(const char *path, const char *bytes, size_t size)
     assert_int_equal(fclose(f), 0);
 }
 
-/* One that is not what the library wrote, as SQL. */
+/* Write SQL for a value that the library does not write. */
 static const char *value(const char *table, const char *column, char to[512])
 {
     static const char *const values[] = {
@@ -421,7 +421,7 @@ static const char *value(const char *table, const char *column, char to[512])
     case 3:
         (void)snprintf(to, 512, "\"%s\" - 1", column);
         break;
-    case 4: /* a byte of it is another one */
+    case 4: /* one changed byte */
         (void)snprintf(to, 512,
                        "CAST(substr(\"%s\", 1, %d) || x'%02x' || substr(\"%s\", %d) AS BLOB)",
                        column, (int)rng_below(&rng, 8), (unsigned)rng_below(&rng, 256), column,
@@ -450,12 +450,12 @@ static void one_text(sqlite3 *db, const char *sql, char to[128])
     (void)sqlite3_finalize(st);
 }
 
-/* Constraints may refuse it: then the file stays as it was. */
+/* Edit the file.  A constraint may refuse the edit, and the file does not change. */
 static void edit(sqlite3 *db)
 {
     char sql[1400], table[128], column[128], row[128], of[512];
 
-    /* most things are records */
+    /* most rows are records */
     if (rng_chance(&rng, 70))
         (void)snprintf(table, sizeof table, "%s", rng_chance(&rng, 75) ? "record" : "scope");
     else
@@ -491,7 +491,7 @@ static void random_of_seed(sqlite3_context *c, int n, sqlite3_value **values)
     sqlite3_result_int64(c, (sqlite3_int64)(rng_next(&rng) >> 1));
 }
 
-/* A store with something of each noun, and the bytes of its file.  NULL: there is no SQLite. */
+/* Return the bytes of a store with scopes of each noun.  NULL: there is no SQLite. */
 static char *file_base(char url[STORE_URL_MAX], char path[STORE_URL_MAX], size_t *ret_size)
 {
     const struct test_store *store = stores_named("sqlite");
@@ -505,7 +505,7 @@ static char *file_base(char url[STORE_URL_MAX], char path[STORE_URL_MAX], size_t
     base_make(url);
     (void)snprintf(path, STORE_URL_MAX, "%s", url + strlen("sqlite:"));
     path[strcspn(path, "?")] = '\0';
-    /* one store has gone before this one: so numbers to come may be lost as well */
+    /* the store was replaced once, so future numbers may be lost as well */
     assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
     assert_int_equal(sqlite3_exec(db,
                                   "UPDATE scope SET gaps = x'00000000000000010000000000000002'"
@@ -519,7 +519,7 @@ static char *file_base(char url[STORE_URL_MAX], char path[STORE_URL_MAX], size_t
     return bytes_read(path, ret_size);
 }
 
-/* The file is these bytes, and nothing of what was there before is left beside it. */
+/* Replace the file by these bytes, and remove its journals. */
 static void file_put(const char *path, const char *bytes, size_t size)
 {
     char side[STORE_URL_MAX + 8];
@@ -531,7 +531,7 @@ static void file_put(const char *path, const char *bytes, size_t size)
     bytes_write(path, bytes, size);
 }
 
-TEST(a_file_that_was_edited_is_answered_from)
+TEST(commands_on_an_edited_file_return_answers)
 {
     char url[STORE_URL_MAX], path[STORE_URL_MAX], *base;
     uint64_t first, n;
@@ -604,7 +604,7 @@ TEST(an_edit_is_named_as_damage)
           "lost 4 is not in the order" },
         { "UPDATE record SET id = '5' WHERE id = '4' AND list % 8 = 6", "serial holds g",
           "lost 5 is not in the order" },
-        /* what the audit alone can see */
+        /* faults that only the audit finds */
         { "UPDATE record SET n1 = 5 WHERE id = '4' AND list % 8 = 6", "serial holds g", NULL },
         { "UPDATE record SET n2 = 7 WHERE id = '4' AND list % 8 = 6", "serial holds g", NULL },
         { "UPDATE record SET n5 = 10 WHERE id = '4' AND list % 8 = 6", "serial holds g", NULL },
@@ -657,8 +657,8 @@ TEST(an_edit_is_named_as_damage)
     free(base);
 }
 
-/* A byte of the file itself. */
-TEST(a_file_with_a_wrong_byte_is_answered_from)
+/* One byte of the file is changed. */
+TEST(commands_on_a_file_with_a_wrong_byte_return_answers)
 {
     char url[STORE_URL_MAX], path[STORE_URL_MAX], *base, *copy;
     uint64_t first, n;
@@ -686,8 +686,7 @@ TEST(a_file_with_a_wrong_byte_is_answered_from)
 
 #ifdef USHER_WITH_REDIS
 
-/* A fresh store with a bit of everything, and `redis`, a connection to it.  False: there is none.
- */
+/* Make a store with scopes of each noun, and a connection `redis`.  False: there is no server. */
 static bool redis_begin(char url[STORE_URL_MAX])
 {
     const struct test_store *store = stores_named("redis");
@@ -706,7 +705,7 @@ static bool redis_begin(char url[STORE_URL_MAX])
     return true;
 }
 
-/* Another text instead of @text, in @to. */
+/* Write another text instead of @text into @to. */
 static size_t bent(const char *text, size_t size, char *to, size_t room)
 {
     size_t n = size < room - 16 ? size : room - 16;
@@ -736,7 +735,7 @@ static size_t bent(const char *text, size_t size, char *to, size_t room)
     }
 }
 
-/* The order of KEYS and of a hash is the server's, and a seed must do the same again. */
+/* Sort keys and fields, because their order depends on the server and not on the seed. */
 static int by_name(const void *a, const void *b)
 {
     return strcmp((*(redisReply *const *)a)->str, (*(redisReply *const *)b)->str);
@@ -754,7 +753,7 @@ static void key_edit(void)
 
     if (keys->type != REDIS_REPLY_ARRAY)
         fail_msg("seed %" PRIu64 ": %s", seed, keys->str);
-    if (keys->elements == 0) { /* the edits before this one took them all */
+    if (keys->elements == 0) { /* earlier edits have removed all */
         freeReplyObject(keys);
         return;
     }
@@ -802,9 +801,9 @@ static void key_edit(void)
     freeReplyObject(keys);
 }
 
-/* Numbers of a record by which a script counts, and where they stand in its bytes: none of them
- * makes it run on, and nothing is done by what cannot be. */
-TEST(a_number_in_a_key_that_cannot_be_is_damage)
+/* Numbers of a record that a script uses as counts, and their places in its bytes.  With impossible
+ * numbers no script runs too long, and none changes the scope. */
+TEST(an_impossible_number_in_a_key_is_damage)
 {
     static const struct {
         const char *key, *field;
@@ -879,7 +878,7 @@ TEST(a_number_in_a_key_that_cannot_be_is_damage)
 }
 
 /* Versions in a gap would be reported as lost to their holders. */
-TEST(gaps_of_a_key_that_cannot_be_are_found)
+TEST(impossible_gaps_in_a_key_are_found)
 {
     static const struct {
         const char *gaps; /* pairs of seven bytes: the last version before, the first after */
@@ -909,7 +908,7 @@ TEST(gaps_of_a_key_that_cannot_be_are_found)
     redis = NULL;
 }
 
-TEST(keys_that_were_edited_are_answered_from)
+TEST(commands_on_edited_keys_return_answers)
 {
     char url[STORE_URL_MAX];
     uint64_t first, n;

@@ -26,7 +26,7 @@
 
 #define URL "sqlite:/disk/store.db"
 
-static struct script_notes notes; /* of the script that is tried */
+static struct script_notes notes; /* of the script of this run */
 
 static struct usher_engine *open_store(void)
 {
@@ -37,13 +37,13 @@ static struct usher_engine *open_store(void)
     return e;
 }
 
-/* Or a share of it? */
+/* Return whether this run tries all faults, not a share of them. */
 static bool wholly(const struct script *s)
 {
     return s->noun == USHER_NUMBER || getenv("USHER_PATTERNS") != NULL || budget_long();
 }
 
-/* Up to which line the script goes on when something has failed and @done of them are done. */
+/* Return the line up to which the script continues after a fault, when @done lines are done. */
 static unsigned end_of(const struct script *s, unsigned done)
 {
     return wholly(s) || done + 3 > notes.n ? notes.n : done + 3;
@@ -78,7 +78,7 @@ static struct usher_watcher *listen(struct usher_engine *e, const struct script 
     return watch;
 }
 
-/* Returns whether the n-th call of the file system was reached. */
+/* Return whether the n-th call of the file system was reached. */
 static bool with_failure(const struct script *s, unsigned n, bool for_ever)
 {
     struct usher_engine *e = NULL;

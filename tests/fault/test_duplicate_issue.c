@@ -88,7 +88,7 @@ static void world_open(struct world *w, const char *name, struct usher_authority
     w->opt = (struct usher_options)USHER_OPTIONS_INIT;
     w->opt.drivers = &rollback_driver;
     w->opt.clock_given = true;
-    w->opt.timeout_ms = PATIENCE_MS; /* a loaded machine is no fault */
+    w->opt.timeout_ms = PATIENCE_MS; /* long, so that a loaded machine causes no failure */
     w->opt.now_ms = now_of;
     w->opt.log = note;
     w->opt.payload = w;
@@ -125,7 +125,7 @@ static void world_close(struct world *w)
     (void)pthread_mutex_destroy(&w->logged.lock);
 }
 
-/* "cp", "mv" of files whose names begin with that of the store. */
+/* Run "cp" or "mv" on the files whose names begin with that of the store. */
 static void file(const struct world *w, const char *command, const char *from, const char *to)
 {
     char line[1200];
@@ -197,7 +197,7 @@ static void must(struct world *w, enum usher_status status, const char *line)
     usher_result_done(&r);
 }
 
-/* Number of the first serial that @line gives out. */
+/* Execute @line; return the number of the first serial that it issues. */
 static int64_t issue(struct world *w, const char *line, uint64_t *ret_token)
 {
     struct usher_result r;
@@ -365,7 +365,7 @@ static void count_twice(void *payload, const struct usher_authority_event *event
     seen->twice += event->twice;
 }
 
-/* Periods, debt, request ids, two engines: everything that is as it should be. */
+/* Periods, debt, request ids, two engines: all in correct use. */
 TEST(the_journal_reports_nothing_without_a_fault)
 {
     for (int own = 0; own < 2; own++)
@@ -390,12 +390,12 @@ TEST(the_journal_reports_nothing_without_a_fault)
             w.now += 1200000;
             assert_int_equal(issue(&w, "serial take d n=3", NULL), 1);
             assert_int_equal(issue(&w, "serial take d n=3 req=a", NULL), 1); /* of yesterday */
-            /* one of yesterday does not go out, but that of today with the same number */
+            /* yesterday's number is not issued again, but today's with the same number is */
             assert_int_equal(issue(&w, "serial reserve g", &token), 1);
             settle(&w, "confirm", "20231229-1", token);
             settle(&w, "void", "20231228-1", old);
             assert_int_equal(issue(&w, "serial reserve g", &token), 2);
-            w.now += 60000; /* it is over, and that is met by an engine without a journal */
+            w.now += 60000; /* it has expired, which is noticed by an engine without a journal */
             {
                 struct usher_options opt = w.opt;
                 struct usher_engine *e = w.e;
@@ -424,12 +424,12 @@ TEST(the_journal_reports_nothing_without_a_fault)
             assert_int_equal(issue(&w, "serial take d", NULL), 101);
             all_is_well(&w);
             assert_int_equal(usher_serial_journal(w.e, "d", NULL, count_twice, &seen), USHER_OK);
-            assert_int_equal(seen.n, 4); /* repeats are not entered */
+            assert_int_equal(seen.n, 4); /* repeats are not journaled */
             assert_int_equal(seen.twice, 0);
-            if (own) { /* away: by hand, and paid when it is back */
+            if (own) { /* the authority is away: the debt is paid when it is back */
                 atomic_store(&n.answer, USHER_UNAVAILABLE);
                 usher_close(w.e);
-                w.opt.timeout_ms = budget_slow() ? 2000 : 500; /* all of it is waited for */
+                w.opt.timeout_ms = budget_slow() ? 2000 : 500; /* the whole debt is paid */
                 if (strcmp(name, "rollback") != 0) {
                     w.e = engine_of(&w);
                     must(&w, USHER_OK, "serial setmax d 2000");
@@ -484,7 +484,7 @@ static void *one_of_two(void *payload)
 
 /* A number that one engine returns goes to the other at once, and the journal may have its next
  * issue before the return. */
-TEST(two_engines_with_one_journal_are_silent)
+TEST(two_engines_with_one_journal_report_nothing)
 {
     for (size_t i = 1; i < sizeof stores / sizeof *stores; i++) {
         struct engine_of_two two[2];
@@ -516,7 +516,7 @@ TEST(two_engines_with_one_journal_are_silent)
     }
 }
 
-/* The journal knows until when a number is held: for ever, or as long as it was renewed. */
+/* The journal has the end of each hold: none, or that of the last renewal. */
 TEST(holds_without_a_lease_or_renewed_are_not_issued_again)
 {
     static const char *const holds[] = { "serial reserve g lease=0",
@@ -565,7 +565,7 @@ struct entry {
     int64_t period, first, n;
     uint64_t epoch, version;
     int64_t now_ms, until_ms;
-    bool again, is_new, twice; /* the last two: what is to come of it */
+    bool again, is_new, twice; /* the last two: the expected result */
 };
 
 static struct usher_authority_event event_of(const struct entry *x, const char *rule)
@@ -646,10 +646,10 @@ TEST(a_journal_distinguishes_an_issue_from_its_repeat)
         { TAKE, 0, 140, 9, 2, 6, 109, 0, false, true, true }, /* the last one of them */
         { TAKE, 0, 149, 1, 2, 7, 109, 0, false, true, false },
         { TAKE, 0, 200, 1, 2, 8, 110, 0, false, true, false },
-        { TAKE, 0, 190, 50, 2, 9, 111, 0, false, true, true },  /* around */
-        { TAKE, 0, 220, 1, 2, 10, 112, 0, false, true, true },  /* which reaches beyond it */
-        { TAKE, 0, 240, 1, 3, 11, 113, 0, true, true, false },  /* a repeat, and first of all */
-        { TAKE, 0, 240, 1, 2, 11, 113, 0, false, true, false }, /* what it repeats */
+        { TAKE, 0, 190, 50, 2, 9, 111, 0, false, true, true }, /* includes others */
+        { TAKE, 0, 220, 1, 2, 10, 112, 0, false, true, true }, /* within one that includes others */
+        { TAKE, 0, 240, 1, 3, 11, 113, 0, true, true, false }, /* a repeat, journaled first */
+        { TAKE, 0, 240, 1, 2, 11, 113, 0, false, true, false }, /* its first issue */
         { RESERVE, 0, 500, 1, 2, 20, 100, 200, false, true, false },
         { RESERVE, 0, 500, 1, 2, 20, 100, 200, false, false, false },
         { RETURN, 0, 500, 1, 2, 21, 110, 0, false, true, false },
@@ -756,7 +756,7 @@ int __wrap_sqlite3_step(sqlite3_stmt *st)
     return rc;
 }
 
-/* However often a number was returned, its next return costs the same. */
+/* The cost of a return does not depend on earlier returns of the number. */
 TEST(a_return_costs_the_same_each_time)
 {
     struct usher_authority *a = file_authority();
@@ -781,9 +781,8 @@ TEST(a_return_costs_the_same_each_time)
     usher_authority_close(a);
 }
 
-/* The return of one engine is later in the journal than the reserve of another one that it led to.
- */
-TEST(an_end_that_is_late_makes_a_reserve_right)
+/* The return by one engine is journaled after the reserve by another engine that got the number. */
+TEST(a_late_end_clears_the_report_of_a_reserve)
 {
     static const struct entry entries[] = {
         { RESERVE, 0, 1, 1, 1, 10, 100, 200, false, true, false },
@@ -813,8 +812,8 @@ TEST(an_end_that_is_late_makes_a_reserve_right)
     fake_authority_done(&n);
 }
 
-/* The one with indexes, and the one that looks at each number. */
-TEST(both_journals_say_the_same)
+/* The journal with indexes, and the one that checks each number. */
+TEST(both_journals_report_the_same_issues)
 {
     uint64_t seed = number_from("USHER_SEED", budget_long() ? (uint64_t)time(NULL) : 5);
     unsigned rounds = budget_long() ? 400 : 20, twice = 0;
@@ -830,7 +829,7 @@ TEST(both_journals_say_the_same)
             static const enum usher_verb verbs[] = {
                 RESERVE, RETURN, CONFIRM, VOID, EXPIRE, RENEW
             };
-            /* a rule is of one mode; a fifth of its numbers are small, and meet again */
+            /* a rule has one mode; a fifth of its numbers are small, so they repeat */
             bool gapfree = round % 2 == 0;
             struct entry x = { gapfree ? verbs[rand_r(&dice) % 6] : TAKE,
                                rand_r(&dice) % 2,
@@ -867,11 +866,8 @@ TEST(both_journals_say_the_same)
     assert_true(twice > rounds);
 }
 
-/*
- * An owner that asks again after its confirm was lost gets another number, whatever was done before
- * the change of hands (authority, journal).  A second confirm is reported, and no verb fails on
- * what was returned then.
- */
+/* An owner whose confirm was lost reserves again and gets another number, with each authority and
+ * journal.  A second confirm is reported, and no verb fails on numbers that were returned. */
 TEST(an_owner_gets_another_number_after_a_loss)
 {
     for (int own = 0; own < 2; own++)
@@ -894,7 +890,7 @@ TEST(an_owner_gets_another_number_after_a_loss)
             back_up(&w);
             settle(&w, "confirm", "G1", first); /* which is lost */
             put_back(&w, false);
-            w.now += 120000; /* no clock ends it */
+            w.now += 120000; /* the hold does not expire */
             assert_true(issue(&w, "serial reserve g owner=server1", &third) > 2);
             must(&w, USHER_SAME, "serial reserve g owner=server1");
             must(&w, USHER_OK, "serial rule g prefix=H");
@@ -951,7 +947,8 @@ TEST(the_journal_has_numbers_in_doubt_that_a_person_ends)
     }
 }
 
-/* The end of a number that was returned before a loss has one place, whatever `requests` became. */
+/* The end of a number that was returned before a loss is stored once, for any later value of
+ * `requests`. */
 TEST(a_returned_number_has_one_end_after_a_loss)
 {
     EACH_STORE(name)
@@ -996,7 +993,7 @@ static bool says(const struct lines *lines, const char *what)
     return false;
 }
 
-TEST(a_check_compares_what_is_kept)
+TEST(a_check_compares_the_store_with_its_authority)
 {
     EACH_STORE(name)
     {
@@ -1011,7 +1008,7 @@ TEST(a_check_compares_what_is_kept)
         must(&w, USHER_OK, "id next i");
         assert_int_equal(faults(&w, &lines), 0);
         assert_int_equal(lines.n, 0);
-        if (strcmp(name, "rollback") != 0) { /* changed by an engine that does not ask */
+        if (strcmp(name, "rollback") != 0) { /* changed by an engine without the authority */
             without = w;
             *strchr(without.url, '?') = '\0';
             without.opt.journal = false;
@@ -1063,7 +1060,7 @@ TEST(a_check_compares_what_is_kept)
     }
 }
 
-/* A store that has lost a rule is no broken one: it has it back when that is used. */
+/* A lost rule is no fault of the store: the rule is recreated when it is used. */
 TEST(a_check_lists_lost_rules_without_a_fault)
 {
     for (int own = 0; own < 2; own++)

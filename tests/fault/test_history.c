@@ -47,8 +47,10 @@
 #define KILLS_MAX 8
 #define MODELLED 2 /* of the scopes of workload.h */
 #define PATIENT 120000
-#define CHOICES 1000 /* events that are explained alone, and may yet be with a command more */
-#define SEARCH 60    /* seconds of the processor: what else the machine has to do is not counted */
+#define CHOICES                                                                                   \
+    1000 /* events that are explained without another command, but may also be explained with one \
+          */
+#define SEARCH 60 /* seconds of processor time, so other load is not counted */
 
 enum { UNUSED, BEGUN, ENDED };
 
@@ -102,16 +104,16 @@ static void event_make(struct history *h, struct event *e, const struct workload
                      h->scope->name, atomic_fetch_add(&h->clock, 40) + 40);
         return;
     }
-    do { /* a scope that is closed would begin at version 1 again */
+    do { /* a closed scope would begin at version 1 again */
         e->line[0] = '\0';
         h->scope->line(e->line, known, random);
     } while (strstr(e->line, " close ") != NULL);
     workload_put(e->line, " now=%" PRId64, WORKLOAD_T0);
 }
 
-/* The answer as it is kept, but for why something is refused, which models do not say.  Heartbeats
- * make no version, so that of two reads at one version either may have been before: what they would
- * show of one, the deadline, is left out of them. */
+/* Copy the kept part of an answer, without the reason of a refusal, which models do not have.
+ * Heartbeats make no version, so two reads at one version may have any order, and deadlines, which
+ * heartbeats change, are left out. */
 static void keep_answer(char to[ANSWER], const struct usher_operation *c,
                         const struct usher_result *r)
 {
@@ -149,7 +151,7 @@ static bool same_answer(const char *kept, const char *should)
     return true;
 }
 
-/* False: the store failed. */
+/* Return false if the store failed. */
 static bool event_execute(struct usher_engine *engine, struct event *e, struct workload *known)
 {
     struct line line;
@@ -229,7 +231,7 @@ static bool process(struct history *h, const char *url, struct usher_engine *eng
 
 /* ---- the replay ------------------------------------------------------------------------ */
 
-/* Verbs that change nothing even when they say `ok`. */
+/* Verbs that change nothing although their status is `ok`. */
 static bool only_looks(enum usher_verb verb)
 {
     switch (verb) {
@@ -260,7 +262,7 @@ static bool only_looks(enum usher_verb verb)
     }
 }
 
-/* By version; of one version the change first, then what was seen of it. */
+/* Order by version; at one version the change comes first, then its reads. */
 static int by_version(const void *a, const void *b)
 {
     const struct event *x = *(struct event *const *)a, *y = *(struct event *const *)b;
@@ -346,7 +348,7 @@ static uint64_t state_execute(const struct replay *r, void *state, const char *t
     return version;
 }
 
-/* May @g have been applied just before event @i? */
+/* Return whether @g may have been applied just before event @i. */
 static bool may_be(const struct replay *r, const struct ghost *g, size_t i)
 {
     return !g->used && g->e->began_ns <= r->events[i]->ended_ns &&
@@ -363,8 +365,8 @@ static bool any_may_be(const struct replay *r, size_t i)
 
 static bool explains(struct replay *r, void *state, uint64_t at, size_t i);
 
-/* Is all from event @i on explained if one more was applied before it, to @before at version @at?
- */
+/* Return whether all events from @i on are explained if one more command was applied before, to
+ * @before at version @at. */
 static bool one_more_explains(struct replay *r, const void *before, uint64_t at, size_t i)
 {
     char answer[ANSWER];
@@ -378,7 +380,8 @@ static bool one_more_explains(struct replay *r, const void *before, uint64_t at,
             continue;
         after = r->model->copy(before, NULL, NULL);
         then = state_execute(r, after, g->e->line, answer);
-        if (then > r->events[i]->version || then <= at) { /* it is no part of what is missing */
+        if (then > r->events[i]->version ||
+            then <= at) { /* it does not explain the missing version */
             r->model->close(after);
             continue;
         }
@@ -392,8 +395,8 @@ static bool one_more_explains(struct replay *r, const void *before, uint64_t at,
     return false;
 }
 
-/* Is all from event @i on explained by @state at version @at?  It is closed.  Not to find out in
- * time is no. */
+/* Return whether all events from @i on are explained by @state at version @at.  Close @state.
+ * Return false if there is no time left. */
 static bool explains(struct replay *r, void *state, uint64_t at, size_t i)
 {
     char answer[ANSWER];
@@ -463,7 +466,7 @@ static void replay(struct history *h, size_t n, const char *const *first, size_t
             assert_true(r.n_ghosts < sizeof r.ghosts / sizeof *r.ghosts);
             r.ghosts[r.n_ghosts++] = ghost;
         }
-        if (!ended || e->status == USHER_LOST) /* changes nothing; models have not its words */
+        if (!ended || e->status == USHER_LOST) /* changes nothing; models do not have it */
             continue;
         e->changer = e->status == USHER_OK && !only_looks(e->verb);
         r.events[r.n++] = e;
@@ -522,7 +525,8 @@ struct plan {
     unsigned processes; /* 1: this one */
     unsigned kills;
     bool (*fresh)(char *url, size_t size);
-    /* And start it again; when it was gone for sure.  NULL: clients are killed. */
+    /* Kill the server and start it again; store the time when it was certainly gone.  NULL: clients
+     * are killed. */
     bool (*kill_server)(int64_t *ret_gone_ns);
     /* Store the jumps of versions in @gaps, oldest first; return their number.  A jump means that
      * the store was another one from then on. */
@@ -595,7 +599,7 @@ static pid_t process_new(struct history *h, const char *url, unsigned i, unsigne
     return pid;
 }
 
-/* All processes, and what becomes of them.  Returns how many kills there were. */
+/* Run all processes.  Return the number of kills. */
 static unsigned run_processes(struct history *h, const char *url, const struct plan *plan,
                               uint64_t seed, struct interval kills[KILLS_MAX])
 {
@@ -638,7 +642,7 @@ static unsigned run_processes(struct history *h, const char *url, const struct p
     return n_kills;
 }
 
-/* Is @line, "NOUN VERB NAME …", of @scope? */
+/* Return whether @line, "NOUN VERB NAME …", is a command on @scope. */
 static bool is_of(const struct workload_scope *scope, const char *line)
 {
     const char *noun = usher_noun_word(scope->noun), *name = strchr(line, ' ');

@@ -259,7 +259,7 @@ static void on_notice(void *payload, const struct usher_notice *n)
     }
 }
 
-/* Commands within, and is gone for a while. */
+/* Execute commands within the watcher, and stop watching for a while. */
 static void on_notice_command(void *payload, const struct usher_notice *n)
 {
     struct world *w = payload;
@@ -299,7 +299,7 @@ static void line_print(void *payload, const char *line)
     struct world *w = payload;
     bool *faulty = &w->dense; /* not needed any more */
 
-    /* Clients have said there what only an authority may say. */
+    /* Clients have used verbs of an authority there. */
     if (is_on(w, HOOK(AUTHORITY) | HOOK(JOURNAL)) && strstr(line, "authority's maximum") != NULL &&
         (strncmp(line, "serial/", 7) == 0 || strncmp(line, "id/", 3) == 0))
         return;
@@ -401,12 +401,12 @@ static void world_open(struct world *w, const struct test_store *store, uint32_t
             w->replicas[i] = NULL;
 }
 
-/* The second engine: there, or not any more. */
+/* Open or close the second engine. */
 static void second_turn(struct world *w)
 {
     if (w->second != NULL && is_on(w, HOOK(SECOND_CLOSES)) && rng_chance(&w->rng, 20)) {
         if (w->of_second != NULL && rng_chance(&w->rng, 50))
-            usher_unwatch(w->second, w->of_second); /* else it goes with the engine */
+            usher_unwatch(w->second, w->of_second); /* else the engine closes it */
         w->of_second = NULL;
         usher_close(w->second);
         w->second = NULL;
@@ -479,7 +479,7 @@ static void others(struct world *w)
     usher_result_done(&r);
 }
 
-/* The replica asks what it wants to know. */
+/* Execute the query that the replica needs. */
 static void replicas_ask(struct world *w)
 {
     for (unsigned i = 0; i < RANDOM_SCOPES; i++) {
@@ -536,7 +536,7 @@ static void world_close(struct world *w, unsigned nouns)
         usher_close(w->second);
     }
     usher_extension_close(w->extension);
-    /* watchers that are left go with the engine */
+    /* closing the engine ends its watchers */
     if (w->all != NULL && rng_chance(&w->rng, 50))
         usher_unwatch(w->e, w->all);
     usher_close(w->e);
@@ -661,8 +661,8 @@ TEST_WITH(every_verb_with_each_hook, NULL, world_say)
     }
 }
 
-/* Is there a set of @size hooks that have not been together?  Then one that has two or three of
- * them is drawn. */
+/* Return whether some set of @size hooks has not been together.  Then draw a set with two or three
+ * of them. */
 static bool together[N_HOOKS][N_HOOKS][N_HOOKS];
 
 static bool not_together(bool three, uint32_t *ret)
@@ -722,7 +722,7 @@ static const struct usher__verb *idle_verb(unsigned store)
     return NULL;
 }
 
-/* In the worlds before, and if need be in some of one noun. */
+/* In the previous worlds, and if necessary in some more of one noun. */
 TEST_WITH(every_verb_did_something_on_every_store, NULL, world_say)
 {
     uint64_t seed = first_seed() + 2000;
@@ -799,7 +799,7 @@ struct intruder {
     bool may; /* this one is a watcher */
 };
 
-/* Uses the engine that calls it. */
+/* Use the engine that calls it. */
 static void intrude(struct intruder *i)
 {
     struct usher_check_result found;
@@ -1100,7 +1100,7 @@ static void closing_watcher(void *payload, const struct usher_notice *n)
     i->refused += strstr(usher_message(), "stays open") != NULL;
     if (n->noun == USHER_NUMBER && n->verb == USHER_NUMBER_ADD)
         assert_int_equal(ask_number_reg(i->e, "p", "n1"), USHER_OK);
-    usher_close(i->other); /* another one it may */
+    usher_close(i->other); /* closing another one is allowed */
     i->other = NULL;
 }
 

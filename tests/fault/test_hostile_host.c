@@ -45,7 +45,7 @@
 #include "model/model.h"
 
 #define URL_MAX 1024
-#define CHILD_SECONDS 300 /* only one that hangs: a loaded machine is slow */
+#define CHILD_SECONDS 300 /* ends only a child that hangs: a loaded machine is slow */
 
 #ifdef USHER_WITH_REDIS
 static struct redis_server *server;
@@ -63,7 +63,7 @@ struct place {
 
 static unsigned places;
 
-/* Seconds that are added to the time of day, for everything in this process. */
+/* Seconds added to the time of day in this process. */
 static _Atomic int64_t skew_s;
 
 /* An empty store of the kind that is the test's initial state. */
@@ -88,7 +88,7 @@ static int place_setup(void **state)
         (void)redis_server_url(server, p->url);
         /* versions begin at 1, as on the other stores */
         (void)snprintf(p->url + strlen(p->url), sizeof p->url - strlen(p->url), "?clock=given");
-        /* a test may have cost the server's own connection */
+        /* a test may have closed the connection to the server */
         if (!redis_do_ok(server, "FLUSHALL", NULL) && !redis_do_ok(server, "FLUSHALL", NULL))
             return -1;
 #endif
@@ -107,7 +107,7 @@ static int place_teardown(void **state)
     return 0;
 }
 
-/* A test for each store of @kinds that this build has, such as sqlite_NAME. */
+/* Add a test for each store of @kinds that this build has, such as sqlite_NAME. */
 static void add_on(unsigned kinds, struct test t)
 {
     static const struct {
@@ -194,7 +194,7 @@ static pid_t child_start(child_fn *fn, const struct place *p, void *payload)
     return pid;
 }
 
-/* The child's exit status; anything but an exit is a failure. */
+/* Return the child's exit status; a signal is a failure. */
 static int child_end(pid_t pid)
 {
     int status;
@@ -260,7 +260,7 @@ static enum usher_status do_bulk(struct world *w)
     return ask_number_bulk(w->e, USHER_NUMBER_ADD, "p", numbers, 3, "g", NULL);
 }
 
-/* Enough for more than one helping of whatever sizes the engine and the store have. */
+/* More than the engine or the store processes in one step. */
 #define MANY 600
 
 static enum usher_status do_execute(struct world *w)
@@ -391,7 +391,7 @@ static enum usher_status do_close(struct world *w)
 static const struct {
     const char *name;
     enum usher_status (*fn)(struct world *w);
-    bool of_engine; /* asks an engine, and says what came of it */
+    bool of_engine; /* uses an engine, and returns the status */
 } calls[] = {
     { "open", do_open, false },    { "watch", do_watch, true },  { "set", do_set, true },
     { "add", do_add, true },       { "reg", do_reg, true },      { "bulk", do_bulk, true },
@@ -499,7 +499,7 @@ static const char comma_source[] = "comment_char %\nescape_char /\n"
                                    "LC_NUMERIC\ndecimal_point \",\"\nthousands_sep \".\"\n"
                                    "grouping 3;3\nEND LC_NUMERIC\n";
 
-/* Sets one with a decimal comma: one that is installed, or else one made here. */
+/* Set a locale with a decimal comma: an installed one, or else one made here. */
 static bool set_comma_locale(void)
 {
     static const char *const installed[] = { "de_DE.UTF-8", "de_DE.utf8",  "fr_FR.UTF-8",
@@ -516,7 +516,7 @@ static bool set_comma_locale(void)
         f = fopen(path, "w");
         if (f == NULL || fputs(comma_source, f) < 0 || fclose(f) != 0)
             return false;
-        /* it warns of what is not defined, and makes it all the same */
+        /* it warns of missing definitions, and makes the locale anyway */
         (void)snprintf(command, sizeof command,
                        "cd %s/locale && localedef -c -i source -f ANSI_X3.4-1968 ./de_COMMA "
                        ">log 2>&1",
@@ -531,7 +531,7 @@ static bool set_comma_locale(void)
 
 #define LOCALE_STEPS 1500
 
-/* The model and @e in lockstep. */
+/* Run the model and @e in lockstep. */
 static void like_the_model(struct usher_engine *e, struct gen *g)
 {
     struct model *m = model_open();
@@ -707,7 +707,7 @@ struct orphan {
     struct steps steps;
 };
 
-/* Opens its own while the parent's is open, and writes when the parent's is closed. */
+/* Open an engine while the parent's is open, and write when the parent's is closed. */
 static void outlive_the_parents_engine(const struct place *p, void *payload)
 {
     struct orphan *o = payload;
@@ -723,7 +723,7 @@ static void outlive_the_parents_engine(const struct place *p, void *payload)
     MUST(step(o->steps.to_parent[1]));
     MUST(await(o->steps.to_child[0]));
     MUST(ask_number_add(own, "p", "third", NULL) == USHER_OK);
-    /* ends without closing: what was acknowledged must be there all the same */
+    /* ends without closing: acknowledged writes must be kept */
 }
 
 ON(a_child_keeps_its_writes_when_its_parent_closes_first, SQLITE | REDIS)
@@ -757,7 +757,7 @@ ON(a_child_keeps_its_writes_when_its_parent_closes_first, SQLITE | REDIS)
     steps_close(&o.steps);
 }
 
-/* Two children of one parent which keeps its engine: both write. */
+/* Two children write while their parent keeps its engine. */
 struct child {
     struct usher_engine *inherited;
     const char *prefix;
@@ -839,7 +839,7 @@ static void run_out_of_descriptors(const struct place *p, void *payload)
         n++;
     MUST(errno == EMFILE);
 
-    MUST(ask_number_add(e, "p", "n2", NULL) == USHER_OK); /* it has what it needs */
+    MUST(ask_number_add(e, "p", "n2", NULL) == USHER_OK); /* it has its descriptors */
     status = usher_open(p->url, &options, &other);
     if (p->kind == MEMORY) {
         MUST(status == USHER_OK);
@@ -869,7 +869,7 @@ ON(open_engines_work_without_free_descriptors, ALL)
 }
 
 #ifdef USHER_WITH_REDIS
-/* The connection is lost and no socket can be had for a new one. */
+/* The connection is lost, and no descriptor is free for a new one. */
 static void reconnect_without_descriptors(const struct place *p, void *payload)
 {
     struct usher_options options = USHER_OPTIONS_INIT;
@@ -914,7 +914,7 @@ ON(a_connection_lost_without_descriptors_is_restored, REDIS)
 /* ---- signals ------------------------------------------------------------------------------ */
 
 #ifdef USHER_WITH_REDIS
-/* A server to be killed in the middle of a request that no socket buffer holds. */
+/* A server that is killed in the middle of a request larger than any socket buffer. */
 struct victim {
     int fd; /* the library's socket */
     struct redis_server *server;
@@ -997,7 +997,7 @@ ON(a_server_that_dies_while_it_is_written_to_raises_no_signal, REDIS)
 /* ---- full and read-only disks ----------------------------------------------------------- */
 
 #ifdef USHER_WITH_SQLITE
-/* Adds numbers until the disk is full, then makes room by @make_room. */
+/* Add numbers until the disk is full, then free space by @make_room. */
 static void fill(const struct place *p, void (*make_room)(void *payload), void *payload)
 {
     struct usher_engine *e = NULL;
@@ -1083,7 +1083,7 @@ static bool put(const char *path, const char *text)
     return good;
 }
 
-/* In namespaces of its own, where files belong to it. */
+/* Enter new namespaces, in which the files belong to the process. */
 static bool become_root(void)
 {
     char users[32], groups[32];
@@ -1094,7 +1094,7 @@ static bool become_root(void)
            put("/proc/self/uid_map", users) && put("/proc/self/gid_map", groups);
 }
 
-/* A file system of 400 KiB that only this process sees. */
+/* Mount a file system of 400 KiB for this process only. */
 static void fill_a_small_disk(const struct place *p, void *payload)
 {
     struct place small = *p;
@@ -1127,7 +1127,7 @@ ON(a_full_disk_loses_nothing, SQLITE)
     assert_int_equal(status, 0);
 }
 
-/* Permissions mean nothing to root. */
+/* Permissions do not apply to root. */
 static void become_nobody(void)
 {
     if (geteuid() == 0)
@@ -1207,7 +1207,7 @@ ON(a_read_only_file_or_folder_is_refused_with_the_reason, SQLITE)
     read_only_case(0755, 0000, true);
 }
 
-/* Opened for writing, and then the file is taken away or made read-only. */
+/* The file is deleted or made read-only while it is open for writing. */
 ON(a_file_that_is_deleted_under_the_engine_is_noticed, SQLITE)
 {
     const struct place *p = *state;
@@ -1258,7 +1258,7 @@ static struct ask_number_hold call_of(struct usher_engine *e, const char *owner,
     return hold;
 }
 
-/* The place with the clock of the store itself. */
+/* Open the place with the clock of the store itself. */
 static struct usher_engine *open_own_clock(const struct place *p,
                                            const struct usher_options *options)
 {
@@ -1621,7 +1621,7 @@ ON(a_thousand_opens_and_closes_leak_nothing, ALL)
     for (int i = 0; i < OPENS; i++) {
         struct usher_engine *e = NULL;
 
-        if (i == OPENS / 10) { /* what stays is there by now */
+        if (i == OPENS / 10) { /* permanent allocations have been made by now */
             fds = fds_open();
             mapped = maps();
             heap = mallinfo2().uordblks;
@@ -1640,7 +1640,8 @@ ON(a_thousand_opens_and_closes_leak_nothing, ALL)
     }
     assert_true(counted.allocations > OPENS);
     assert_int_equal(fds_open(), fds);
-    assert_true(maps() <= mapped + OPENS / 10); /* malloc may map some, never one an open */
+    assert_true(maps() <=
+                mapped + OPENS / 10); /* malloc may map some memory, but not some for each open */
     assert_true(mallinfo2().uordblks <= heap + 65536);
 }
 
@@ -1696,7 +1697,7 @@ static unsigned files_in(const char *path)
     return n;
 }
 
-/* One line that a log can take. */
+/* Check that the text is one printable line. */
 static void assert_is_a_line(const char *message)
 {
     assert_string_not_equal(message, "");
@@ -1839,7 +1840,7 @@ ON(a_url_that_is_wrong_opens_nothing, MEMORY)
     assert_int_equal(usher_open(huge, NULL, &e), USHER_INVALID);
     memcpy(huge, "sqlite:", 7);
     assert_int_not_equal(usher_open(huge, NULL, &e), USHER_OK);
-    huge[4000] = '\0'; /* a path longer than paths can be */
+    huge[4000] = '\0'; /* a path longer than the limit */
     assert_int_not_equal(usher_open(huge, NULL, &e), USHER_OK);
     assert_null(e);
     assert_is_a_line(usher_message());
@@ -1955,7 +1956,7 @@ ON(arguments_that_are_wrong_change_nothing, ALL)
     usher_close(NULL);
     usher_unwatch(e, NULL);
     usher_result_done(NULL);
-    /* a command of which every bit is set, and one with nothing in it */
+    /* a command with every bit set, and an empty one */
     assert_int_equal(usher_operate(e, &c, &reply, 1), USHER_OK);
     assert_int_equal(reply.status, USHER_INVALID);
     c.verb = USHER_NUMBER_CALL;

@@ -82,7 +82,8 @@ TEST(processes_that_die_leave_gaps_and_repeat_nothing)
     struct usher_ids *ids[8];
     int64_t last = 0;
 
-    for (int i = 0; i < 8; i++) { /* none is closed before the others are open */
+    for (int i = 0; i < 8;
+         i++) { /* none is closed before all are open, as if the processes had died */
         ids[i] = ids_open(&of);
         for (int k = 0; k < 7; k++) {
             int64_t id = next_id(ids[i]);
@@ -108,7 +109,7 @@ TEST(ids_end_at_the_limit)
     usher_ids_close(ids);
 }
 
-/* A store in memory loses everything whenever it is closed. */
+/* A store in memory loses everything when it is closed. */
 TEST(a_store_that_loses_everything_repeats_nothing)
 {
     struct fixture *f = *state;
@@ -153,7 +154,7 @@ TEST(an_applications_own_tables_are_an_authority)
         assert_non_null(shop);
         opt.authority = shop;
         assert_int_equal(usher_open("memory:", &opt, &e), USHER_OK);
-        if (i == 0) { /* then they come back by themselves */
+        if (i == 0) { /* ids are issued again without a restart */
             struct usher_serial_form form = { .prefix = "SO-" };
 
             assert_int_equal(

@@ -55,7 +55,7 @@ static redisReply *must(redisReply *reply)
     return reply;
 }
 
-/* The three keys of a scope as they are. */
+/* The values of the three keys of a scope. */
 struct keys {
     char name[3][64];
     redisReply *value[3];
@@ -132,7 +132,7 @@ static void sound(void)
 /* A scope of each noun, with entries that are ready, due, held and listed, and its verbs. */
 static struct noun {
     enum usher_noun noun;
-    const char *scope, *make[16], *verbs[40]; /* verbs_of_the_tables() puts those that have none */
+    const char *scope, *make[16], *verbs[40]; /* verbs_of_the_tables() adds the missing verbs */
 } nouns[] = {
     { USHER_NUMBER,
       "p",
@@ -307,7 +307,7 @@ static void verbs_of_the_tables(void)
         bool tried = strcmp(usher_verb_word((enum usher_verb)verb), "drop") == 0;
         size_t i = 0;
 
-        if (verb >> 8 == USHER_STORE) /* of no scope; or a digest, which same_digest() asks for */
+        if (verb >> 8 == USHER_STORE) /* of no scope; or a digest, for same_digest() */
             continue;
         while (n < nouns + NOUNS && (uint32_t)n->noun != verb >> 8)
             n++;
@@ -443,7 +443,7 @@ static void same_members(const redisReply *a, const char *key)
     freeReplyObject(b);
 }
 
-/* Found, mended, and as it was. */
+/* Check that the damage is found and repaired, and that the keys are as before. */
 static void check_repair(const struct noun *n, const struct keys *k, const char *digest,
                          redisReply *const lists[2], const char *found_by, const char *said)
 {
@@ -488,7 +488,7 @@ TEST(missing_lists_are_rebuilt_from_the_records)
     }
 }
 
-/* As an older library left them: it wrote on without the rest of the list. */
+/* Lists as an older library left them: it continued to write with the rest of the list missing. */
 static void check_wrong_lists(const struct noun *n, const struct keys *k, const char *digest,
                               redisReply *const lists[2])
 {
@@ -532,7 +532,7 @@ TEST(lists_of_lost_serials_are_repaired)
         ranges += memcmp(lists[0]->element[m]->str, "60", 2) == 0;
     assert_int_equal(ranges, 1);
     check_wrong_lists(n, &k, digest, lists);
-    /* and what was mended is settled */
+    /* repaired serials can be ended */
     expect_ok(engine, "serial void s B000004 token=6 n=2");
     expect_ok(engine, "serial confirm s B000003 token=6");
     sound();
@@ -559,7 +559,7 @@ TEST(wrong_lists_are_repaired)
 
         assert_int_equal(head->len, 213);
         if (what == 0)
-            head->str[45 + 7 * 5 + 6]++; /* that many rest */
+            head->str[45 + 7 * 5 + 6]++; /* the count of resting numbers */
         else
             memset(head->str + 31, 0xff, 7);
         freeReplyObject(must(redis_do_argv(server, 4, argv, sizes)));
@@ -695,7 +695,7 @@ struct caller {
     char wrong[256];
 };
 
-/* One number of the ten each: none of these can ever find that all are busy. */
+/* Each caller uses one of ten numbers, so a free number always exists. */
 static void *calls(void *payload)
 {
     struct caller *c = payload;
@@ -767,7 +767,7 @@ TEST(answers_are_right_while_two_repairs_run)
         const char *key = round % 2 == 0 ? "{p}:number:index" : "{p}:number:held";
 
         assert_true(redis_do_ok(server, "DEL", key, NULL));
-        /* the repairers see to it, and all goes on */
+        /* the repairers restore the key, and calls continue */
         for (unsigned i = 0; i < CALLERS; i++) {
             unsigned before = atomic_load(&callers[i].calls);
 

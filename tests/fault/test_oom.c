@@ -53,8 +53,8 @@ static void arm(struct faulty *f, unsigned long after, bool for_ever)
 
 struct world {
     struct usher_engine *e;
-    const struct script *script; /* the commands of this one; NULL: calls[] */
-    bool at_once;                /* its store writes at once and takes nothing back */
+    const struct script *script; /* whose commands are run; NULL: calls[] */
+    bool at_once;                /* the store writes at once and has no rollback */
     struct ask_number_hold hold;
     unsigned notices;
     char owner[32];
@@ -192,7 +192,7 @@ static enum usher_status do_audit(struct world *w)
 static const struct {
     const char *name;
     call_fn *fn;
-    bool atomic; /* one command: nothing changed unless it succeeded */
+    bool atomic; /* one command: changes nothing unless it succeeds */
 } calls[] = {
     { "set", do_set, true },
     { "add", do_add, true },
@@ -220,7 +220,7 @@ static bool done(enum usher_status status)
     return USHER_IS_DONE(status);
 }
 
-static struct script_notes notes; /* of the script that is tried */
+static struct script_notes notes; /* of the script of this run */
 
 static size_t calls_of(const struct world *w)
 {
@@ -232,7 +232,7 @@ static const char *name_of(const struct world *w, size_t i)
     return w->script != NULL ? w->script->lines[i] : calls[i].name;
 }
 
-/* Return whether @line is a command that is a heartbeat of an agent, whatever becomes of it. */
+/* Return whether @line is a heartbeat of an agent, even if the command fails. */
 static bool is_heartbeat(const char *line)
 {
     static const char *const verbs[] = { "accept", "reject", "pause", "pull", "ready" };
@@ -256,7 +256,7 @@ static bool is_atomic(const struct world *w, size_t i)
                       : !notes.ended[i + 1] || strncmp(line, "room open ", 10) != 0;
 }
 
-/* @exactly: a script's answer is the one noted. */
+/* Execute call @i.  @exactly: a script's answer must be the one noted. */
 static enum usher_status call(struct world *w, size_t i, bool exactly)
 {
     return w->script != NULL ? script_run(w->e, w->script, (unsigned)i, exactly ? &notes : NULL)
@@ -273,11 +273,10 @@ static void digest(const struct world *w, char d[33])
 
 #define STEPS 100 /* of one command, at most */
 
-/*
- * Command @i was done, with too little memory at first.  A store that writes at once may have left
- * matches, or what is left of many changes, to a later command, and then (@at_first: it said that
- * it was done) may not have kept the answer for the request id: true if so.  All else is as noted.
- */
+/* Check command @i, which was done, with too little memory at first.  A store that writes at once
+ * may have left matches, or the rest of many changes, to a later command.  Then it may not have
+ * cached the answer for the request id (@at_first: its first answer was a success).  Return whether
+ * this is so.  All else is as noted. */
 static bool left_over(const struct world *w, size_t i, bool at_first)
 {
     const char *line = w->script->lines[i];
@@ -286,7 +285,7 @@ static bool left_over(const struct world *w, size_t i, bool at_first)
     char text[128], d[33];
 
     digest(w, d);
-    /* a step may be `same` that moves deadlines only */
+    /* a step that only moves deadlines may be `same` */
     for (int steps = 0;
          w->at_once && many && done(status) && steps < STEPS && strcmp(d, notes.digest[i + 1]) != 0;
          steps++) {
@@ -306,7 +305,7 @@ static bool left_over(const struct world *w, size_t i, bool at_first)
     return false;
 }
 
-/* The scenario with the @nth allocation of call @which failing.  Returns whether one did. */
+/* Run the scenario; the @nth allocation of call @which fails.  Return whether one did. */
 static bool scenario(const char *url, const struct script *script, size_t which, unsigned long nth,
                      bool for_ever)
 {
@@ -366,7 +365,7 @@ static bool scenario(const char *url, const struct script *script, size_t which,
     return fired;
 }
 
-/* Takes the store away. */
+/* Remove the store. */
 static void wipe(const char *file)
 {
     static const char *const tails[] = { "", "-wal", "-shm" };
@@ -439,7 +438,7 @@ static bool half_way(const char *url, enum usher_verb verb, unsigned long nth, b
     struct faulty f = { 0 };
     struct usher_allocator alloc = { faulty_resize, &f };
     struct usher_options options = USHER_OPTIONS_INIT;
-    /* holds without an end stand in fewer lists than idle numbers: memory is needed */
+    /* holds without an end are in fewer lists than idle numbers, so the command needs memory */
     struct usher_number_result_settings set = { .lease_ms = verb == USHER_NUMBER_SWEEP ? 1000 : 0 };
     struct usher_operation c, call;
     struct usher_result r;
@@ -508,7 +507,7 @@ static bool half_way(const char *url, enum usher_verb verb, unsigned long nth, b
     return fired;
 }
 
-TEST(a_bulk_that_fails_half_way_returns_its_status)
+TEST(a_bulk_command_that_fails_half_way_returns_its_status)
 {
     static const enum usher_verb verbs[] = { USHER_NUMBER_FREE, USHER_NUMBER_SWEEP };
 

@@ -67,7 +67,7 @@ static void post_verb(struct host *h, enum usher_verb verb, const char *scope,
     h->posted++;
 }
 
-/* A number of its own into one of three pools. */
+/* Post a command that adds a new number to one of three pools. */
 static void post_add(struct host *h, int64_t timeout_ms)
 {
     static const char *const pools[] = { "a", "b", "c" };
@@ -101,7 +101,7 @@ static void hear(struct host *h, const struct usher_event *event)
     usher_event_done(event);
 }
 
-/* One turn of the loop, of a millisecond or so. */
+/* One iteration of the loop, of about a millisecond. */
 static void tick(struct host *h)
 {
     const struct usher_event *event;
@@ -118,8 +118,7 @@ static void tick(struct host *h)
     } while (event != NULL);
 }
 
-/* As a loop that has nothing else to do: it is called when the engine wants it.  Notices may be
- * left when all commands are answered. */
+/* Run the loop without other work until all commands are answered.  Notices may be left. */
 static void answers(struct host *h)
 {
     int64_t until_us = clock_us() + LONG_MS * 1000;
@@ -138,7 +137,7 @@ static void answers(struct host *h)
     }
 }
 
-/* Ticks with a command each, for @ms. */
+/* Run ticks with a command each, for @ms.  Return their number. */
 static unsigned ticks(struct host *h, int64_t ms, int64_t timeout_ms)
 {
     int64_t until_us = clock_us() + ms * 1000;
@@ -164,7 +163,7 @@ TEST(a_slow_server_does_not_block_the_loop)
     for (int fresh = 0; fresh < 2; fresh++) {
         (void)ticks(&h, 20, LONG_MS);
         if (fresh == 1)
-            proxy_drop(proxy); /* it connects to a server that says nothing */
+            proxy_drop(proxy); /* the new connection is to a silent server */
         proxy_set_paused(proxy, true);
         h.longest_us = 0;
         assert_in_range(ticks(&h, DELAY_MS, LONG_MS), 10, 1000000);
@@ -206,7 +205,7 @@ TEST(a_stopped_server_does_not_block_the_loop)
     post_add(&h, LONG_MS);
     answers(&h);
     assert_int_equal(h.done, 1);
-    assert_true(h.unknown == 0 || h.gaps > 0); /* nothing is missing silently */
+    assert_true(h.unknown == 0 || h.gaps > 0); /* a gap is reported if a notice is missing */
     usher_unwatch(h.e, room);
     usher_unwatch(h.e, all);
     usher_close(h.e);
@@ -258,7 +257,7 @@ TEST(a_room_is_opened_and_closed_without_blocking)
 
     host_open(&h, "");
     post_add(&h, LONG_MS);
-    post_verb(&h, USHER_ROOM_OPEN, "before", NULL, 0, LONG_MS); /* the scripts are there */
+    post_verb(&h, USHER_ROOM_OPEN, "before", NULL, 0, LONG_MS); /* loads the scripts */
     answers(&h);
     proxy_set_drip(proxy, 1000);
     for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++) {
@@ -274,7 +273,7 @@ TEST(a_room_is_opened_and_closed_without_blocking)
         assert_in_range(h.longest_us, 0, began_us / 2);
     }
     proxy_set_drip(proxy, 0);
-    /* in one batch: the old room of the name is gone before the new one is there */
+    /* in one batch: the old room of the name is closed before the new one is opened */
     post_verb(&h, USHER_ROOM_JOIN, "room", &member, 1, LONG_MS);
     post_verb(&h, USHER_ROOM_CLOSE, "room", NULL, 0, LONG_MS);
     post_verb(&h, USHER_ROOM_OPEN, "room", NULL, 0, LONG_MS);
@@ -369,7 +368,8 @@ static void *scarce_resize(void *payload, void *old, size_t had, size_t size)
     return p;
 }
 
-/* Each allocation fails once: all is answered and given back, and what is open is listed. */
+/* Each allocation fails once: every command is answered, nothing leaks, and open rooms are listed.
+ */
 TEST(a_room_is_opened_with_little_memory)
 {
     static const enum usher_verb verbs[] = { USHER_ROOM_OPEN, USHER_ROOM_CLOSE, USHER_ROOM_OPEN };
@@ -427,7 +427,7 @@ TEST(a_connection_completes_after_commands_timed_out)
     int64_t until_us;
 
     host_open(&h, "");
-    post_add(&h, LONG_MS); /* the script is there */
+    post_add(&h, LONG_MS); /* loads the script */
     answers(&h);
     proxy_set_drip(proxy, 1000);
     proxy_drop(proxy);
@@ -502,7 +502,7 @@ TEST(serials_are_taken_once_while_connections_break)
                   " unavailable, up to %" PRIuPTR "\n",
                   h.done, h.unknown, h.unavailable, most);
     assert_true(h.unknown > 0);
-    /* what is between was in doubt */
+    /* serials in between had an unknown answer */
     assert_true(most >= got && most <= got + h.unknown);
     usher_close(h.e);
 }
@@ -568,7 +568,7 @@ TEST(a_child_leaves_posted_commands_to_its_parent)
     usher_close(h.e);
 }
 
-/* One of two hosts is silent: the search for the master waits between turns of the loop. */
+/* One of two hosts is silent: the search for the master does not block the loop. */
 TEST(the_loop_finds_the_master_among_several_hosts)
 {
     struct redis_server *silent = redis_server_start(NULL);
@@ -588,7 +588,7 @@ TEST(the_loop_finds_the_master_among_several_hosts)
         post_add(&h, 12000);
     answers(&h);
     assert_int_equal(h.done, 3);
-    /* a search that is left is continued */
+    /* an interrupted search is continued */
     proxy_drop(proxy);
     while (h.done < 4) {
         if (h.posted == h.answered && h.posted < TAGS)
@@ -601,7 +601,8 @@ TEST(the_loop_finds_the_master_among_several_hosts)
     redis_server_stop(silent);
 }
 
-/* With a watcher, a scope is in one batch at a time: who calls helps what was posted to its end. */
+/* With a watcher, a scope is in one batch at a time: a blocking call first completes posted
+ * batches. */
 TEST(a_call_completes_posted_batches_of_its_scope)
 {
     struct usher_watcher *watcher;
@@ -618,7 +619,7 @@ TEST(a_call_completes_posted_batches_of_its_scope)
         const struct usher_value mine = USHER_T(USHER_FIELD_NUMBER, "posted");
 
         post_verb(&h, i % 2 == 0 ? USHER_NUMBER_ADD : USHER_NUMBER_DEL, "a", &mine, 1, LONG_MS);
-        tick(&h); /* it is under way */
+        tick(&h); /* the batch is under way */
         assert_int_equal(usher_execute(h.e, &c, 1, LONG_MS, &reply), USHER_OK);
         assert_true(USHER_IS_DONE(reply->status));
         assert_string_equal(usher_message(), "");
@@ -631,7 +632,7 @@ TEST(a_call_completes_posted_batches_of_its_scope)
     usher_close(h.e);
 }
 
-/* After two hundred holds that are over; and for a replica that there is not. */
+/* Commands wait after two hundred expired holds, and for a replica that does not exist. */
 TEST(a_command_waits_for_replicas)
 {
     const int64_t now = INT64_C(1700000000000);

@@ -21,7 +21,7 @@
 
 TEST_SERVER(server);
 
-/* Events of a watcher, and answers that are not known, so far. */
+/* Events of a watcher, and unknown answers, so far. */
 static struct {
     unsigned notices, gaps, unknown;
 } seen_events;
@@ -115,7 +115,8 @@ static void a_stopped_server(bool with_worker)
     collect(e, 2 * N, N, true);
     assert_null(usher_collect(e, 0));
     assert_true(seen_events.notices >= 2 * N);
-    assert_true(seen_events.unknown == 0 || seen_events.gaps > 0); /* nothing is missing silently */
+    assert_true(seen_events.unknown == 0 ||
+                seen_events.gaps > 0); /* a gap is reported if a notice is missing */
     usher_unwatch(e, watcher);
     if (with_worker) {
         usher_interrupt(e, true);

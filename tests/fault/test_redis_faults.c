@@ -44,8 +44,8 @@
 #include "lib/util.h"
 #include "model/compare.h"
 
-#define TIMEOUT 400   /* ms, of an engine that is to be disappointed */
-#define PATIENT 20000 /* of one that is not */
+#define TIMEOUT 400   /* ms, of an engine whose calls time out */
+#define PATIENT 20000 /* ms, of an engine whose calls do not */
 #define SLACK 5000    /* ms that a loaded machine may add to a deadline */
 #define T0 INT64_C(1700000000000)
 /* A part of each call of the script that its loading does not have: the script contains EVALSHA. */
@@ -70,12 +70,12 @@ static struct usher_engine *open_at(int port, int64_t timeout_ms)
     return e;
 }
 
-/* On the connection that @e has, or makes: the script is loaded, what is sent next is a call. */
+/* Make a connection of @e and load the script, so that its next request is a call. */
 static void warm(struct usher_engine *e)
 {
     int64_t until = clock_ms() + PATIENT;
 
-    /* the deadline of one that is to be disappointed may be short for a loaded machine */
+    /* TIMEOUT may be too short for a loaded machine */
     while (!USHER_IS_DONE(ask_number_add(e, "other", "n", NULL)))
         if (clock_ms() > until)
             fail_msg("%s", usher_message());
@@ -118,7 +118,7 @@ static int setup(void **state)
     proxy_set_paused(proxy, false);
     proxy_set_refuse(proxy, false);
     proxy_drop(proxy);
-    /* a test may have cost the server's own connection */
+    /* a test may have closed the connection to the server */
     (void)redis_do_ok(server, "PING", NULL);
     return redis_do_ok(server, "CONFIG", "SET", "maxmemory", "0", NULL) &&
                    redis_do_ok(server, "CONFIG", "SET", "min-replicas-to-write", "0", NULL) &&
@@ -165,7 +165,7 @@ static enum usher_status run(struct usher_engine *e, const struct usher_operatio
     return reply->status;
 }
 
-/* At the time of the world, in which no hold of it has ended. */
+/* Digest the pool at the time of the world, when no hold has ended. */
 static struct usher_number_result_statistics stats_of(struct usher_engine *e)
 {
     struct usher_operation c;
@@ -229,7 +229,7 @@ static const struct usher_operation world[] = {
 };
 #define WORLD (sizeof world / sizeof *world)
 
-/* Every verb of numbers, with and without what makes it repeatable. */
+/* Every verb of numbers, in repeatable and other forms. */
 static const struct usher_operation targets[] = {
     LINE(ADD, 20, 0, ARGS(N("n6"))),
     LINE(ADD, 20, 0, ARGS(N("n6"), .group = TEXT("g")), REQ("r")),
@@ -258,7 +258,7 @@ static const struct usher_operation targets[] = {
     LINE(RENEW, 20, USHER_GIVEN_TOKEN, ARGS(N("n3"), .token = 11)),
     LINE(RENEW, 20, USHER_GIVEN_TOKEN | USHER_GIVEN_LEASE,
          ARGS(N("n3"), .token = 11, .lease_ms = 5000), REQ("r")),
-    /* what the store has lost is taken back */
+    /* a lost hold is taken back */
     LINE(RENEW, 20, USHER_GIVEN_TOKEN | USHER_GIVEN_LEASE,
          ARGS(N("n2"), .token = UINT64_C(1) << 52, .owner = TEXT("bob"), .node = TEXT("m1"),
               .lease_ms = 5000)),
@@ -285,7 +285,7 @@ static const struct usher_operation targets[] = {
 };
 #define TARGETS (sizeof targets / sizeof *targets)
 
-/* The same of the other nouns.  A line begins with its time. */
+/* The same for the other nouns.  A line begins with its time. */
 #define WORLD_LINES 32 /* at most */
 static const char *const queue_world[] = {
     "0 queue set desk ttl=0 wrapup=10",
@@ -301,7 +301,7 @@ static const char *const queue_world[] = {
     "5 queue apply desk e lane=y", /* offered to cid */
     "5 queue apply desk f lane=z",
     "0 queue set pull trigger=pull ttl=15",
-    "0 queue login pull gone", /* and is, when the next command comes */
+    "0 queue login pull gone", /* is seated when the next command comes */
     "0 queue apply pull lost",
     "10 queue login pull ann capacity=2",
     "10 queue login pull bob",
@@ -549,7 +549,8 @@ static void expected_done(struct expected *x)
     usher_result_done(&x->second);
 }
 
-/* Equal but for whether it was the kept answer.  Says to @f (may be NULL) what differs. */
+/* Return whether the answers are equal, except that one may be cached.  Print differences to @f,
+ * unless NULL. */
 static bool same_answer(const struct usher_operation *c, const struct usher_result *a,
                         const struct usher_result *b, FILE *f)
 {
@@ -575,8 +576,8 @@ static bool same_answer(const struct usher_operation *c, const struct usher_resu
 
 enum ran { RAN, DID_NOT_RUN };
 
-/* The command @c through @e with the armed fault, in a fresh world; then look by @direct.
- * @ran: what happened to it on the server the first time. */
+/* Execute command @c by @e with the armed fault, in a fresh world; then check the store by @direct.
+ * @ran: whether the server executed the first request. */
 static void one_case(struct usher_engine *e, struct usher_engine *direct, size_t target,
                      const struct expected *x, enum ran ran, const char *what, size_t at)
 {
@@ -766,7 +767,7 @@ TEST(any_reply_may_be_cut_at_any_byte)
             one_case(e, direct, i, &x, RAN, "reply cut", k);
             whole = connections() == before || (k == 0 && !budget_long() && before == 0) ||
                     (k >= SHORT_ANSWER && has_more_calls(target_at(i)));
-            /* The case before left no connection, if it was the whole of the last target. */
+            /* After the last byte of the last target no connection is left. */
             if (whole || connections() == before + 1)
                 continue;
         }
@@ -797,7 +798,7 @@ TEST(any_request_may_be_cut_at_any_byte)
                                        .bytes = SIZE_MAX };
             uint64_t before, cut, uncut;
 
-            /* How many requests go through when it is cut for sure, and when not? */
+            /* Count the requests that pass with a cut, and without. */
             assert_true(k < 10000);
             no_fault();
             warm(e);
@@ -833,7 +834,7 @@ TEST(any_request_may_be_cut_at_any_byte)
     usher_close(direct);
 }
 
-/* Every answer is lost until the deadline; then the user asks again. */
+/* Every answer is lost until the deadline; then the user repeats the command. */
 TEST(a_repeat_by_the_user_gets_the_first_answer)
 {
     struct usher_engine *direct = open_direct(), *e = open_at(proxy_port(proxy), TIMEOUT);
@@ -847,7 +848,7 @@ TEST(a_repeat_by_the_user_gets_the_first_answer)
     arm(PROXY_SWALLOW_REPLY, CALL, 1000000, NULL);
     assert_int_equal(run(e, &c, &first), USHER_UNKNOWN);
     assert_is_a_line(first.message);
-    assert_true(proxy_fired(proxy) > 1); /* the library asked again by itself */
+    assert_true(proxy_fired(proxy) > 1); /* the library repeats the command itself */
     no_fault();
     digest_of(direct, "p", after);
     assert_string_not_equal(before, after);
@@ -875,7 +876,7 @@ TEST(a_repeat_by_the_user_gets_the_first_answer)
 
 #define BATCH 300 /* in several calls of the script: one has 64 commands at most */
 
-/* Commands of which each changes something and none minds the others' being repeated. */
+/* Commands that each make a change and can be repeated in any order. */
 static void make_batch(struct usher_operation *commands, char names[BATCH][16], char ids[BATCH][16],
                        bool with_ids)
 {
@@ -946,7 +947,7 @@ TEST(a_batch_with_request_ids_survives_any_fault_at_any_place)
             proxy_arm(proxy, &f);
             (void)usher_operate(e, commands, replies, BATCH);
             assert_int_equal(proxy_fired(proxy), 1);
-            /* As by the twin up to the first that is unknown. */
+            /* Up to the first unknown one, answers are those of the twin. */
             while (n < BATCH && replies[n].status != USHER_UNKNOWN) {
                 if (!same_answer(&commands[n], &expected[n], &replies[n], stderr))
                     fail_msg("fault %u at call %u: command %zu differs", k, skip, n);
@@ -955,7 +956,7 @@ TEST(a_batch_with_request_ids_survives_any_fault_at_any_place)
             assert_true(n >= skip);
             while (tail < BATCH && replies[BATCH - 1 - tail].status == USHER_UNKNOWN)
                 tail++;
-            /* The user asks again, with the same request ids. */
+            /* The user repeats the commands, with the same request ids. */
             assert_int_equal(usher_operate(e, commands, replies, BATCH), USHER_OK);
             for (size_t i = 0; i < BATCH; i++)
                 assert_int_equal(replies[i].status, USHER_OK);
@@ -975,10 +976,8 @@ TEST(a_batch_with_request_ids_survives_any_fault_at_any_place)
     usher_close(direct);
 }
 
-/*
- * Is there an order, that in which they were given, in which the commands come to these
- * answers?  Those said to be unavailable were left out; no unknown ones.
- */
+/* Return whether the commands, in their order and without the unavailable ones, have these answers.
+ * No answer may be unknown. */
 static void answers_are_explained(const struct usher_operation *commands,
                                   const struct usher_result *replies, size_t n,
                                   struct usher_engine *direct, const char *what, unsigned at)
@@ -1041,8 +1040,7 @@ TEST(a_refused_command_is_not_applied_after_its_successors)
     usher_close(direct);
 }
 
-/* Both commands are applied and both answers are lost: to repeat the first alone would not be
- * harmless. */
+/* Both commands are applied and both answers are lost: repeating the first alone would do harm. */
 TEST(lost_answers_in_a_pipeline_keep_its_order)
 {
     static const struct usher_operation pairs[][2] = {
@@ -1055,7 +1053,7 @@ TEST(lost_answers_in_a_pipeline_keep_its_order)
         { LINE(DEL, 100, 0, ARGS(N("n9"))), LINE(ADD, 100, 0, ARGS(N("n9")), REQ("r")) },
         { LINE(SET, 100, USHER_GIVEN_REST, ARGS(.rest_ms = 20)),
           LINE(SET, 100, USHER_GIVEN_REST, ARGS(.rest_ms = 30), REQ("r")) },
-        /* refused, and not kept: repeated, it would end the call made after it */
+        /* refused, and not cached: repeated, it would end the later call */
         { LINE(HANGUP, 100, 0, ARGS(N("n1")), REQ("q")),
           LINE(CALL, 100, 0, ARGS(N("n1")), REQ("r")) },
     };
@@ -1119,7 +1117,7 @@ TEST(a_bulk_command_continues_when_answers_are_lost)
     usher_close(e);
 }
 
-/* How many keys there are of the scope @name. */
+/* Return the number of keys of the scope @name. */
 static size_t keys_of(const char *name)
 {
     char pattern[64];
@@ -1134,7 +1132,7 @@ static size_t keys_of(const char *name)
     return n;
 }
 
-/* @text is done @many times over, with a number for its %u. */
+/* Execute @text @many times, with a number for its %u. */
 static void make_many(struct usher_engine *e, const char *text, unsigned many)
 {
     const char *at = strstr(text, "%u");
@@ -1153,7 +1151,7 @@ static void make_many(struct usher_engine *e, const char *text, unsigned many)
     }
 }
 
-/* One step's answer after the other is lost: what was to go is gone all the same. */
+/* The answer of each step is lost in turn: the scope is dropped all the same. */
 TEST(a_drop_continues_when_answers_are_lost)
 {
     static const struct {
@@ -1183,7 +1181,7 @@ TEST(a_drop_continues_when_answers_are_lost)
             warm(e);
             proxy_arm(proxy, &f);
             status = usher_drop(e, cases[k].noun, cases[k].name, NULL);
-            if (status == USHER_UNKNOWN && skip == 0) /* it may be another one by now */
+            if (status == USHER_UNKNOWN && skip == 0) /* it may be another key by now */
                 status = usher_drop(e, cases[k].noun, cases[k].name, NULL);
             if (!USHER_IS_DONE(status))
                 fail_msg("%s, answer %u: %s", cases[k].name, skip, usher_message());
@@ -1366,7 +1364,7 @@ static unsigned leaders_of(struct usher_engine *e)
     return n;
 }
 
-/* Two batches may be with the server at a time. */
+/* Two batches may be under way to the server at a time. */
 TEST(a_call_keeps_its_timeout_while_the_server_is_silent)
 {
     struct usher_engine *e = open_at(proxy_port(proxy), TIMEOUT);
@@ -1397,7 +1395,7 @@ TEST(a_call_keeps_its_timeout_while_the_server_is_silent)
 
 TEST(a_batch_of_any_size_has_one_deadline)
 {
-    enum { LARGE = 6000 }; /* many times what the engine hands on at once */
+    enum { LARGE = 6000 }; /* much more than the engine sends at once */
     struct usher_operation *commands = calloc(LARGE, sizeof *commands);
     struct usher_result *replies = calloc(LARGE, sizeof *replies);
     struct usher_engine *e = open_at(proxy_port(proxy), TIMEOUT);
@@ -1448,13 +1446,13 @@ TEST(a_restarted_server_is_used_again)
                          i == 0 ? USHER_OK : USHER_SAME);
         audit(direct);
     }
-    /* stopped, not dead: it keeps what it was sent and does it later */
+    /* stopped, not dead: it executes received requests later */
     assert_int_equal(redis_server_kill(own, SIGSTOP), 0);
     began = clock_ms();
     assert_int_equal(ask_number_free(e, "p", "bob", NULL, NULL), USHER_UNKNOWN);
     assert_in_time(began, TIMEOUT);
     assert_int_equal(redis_server_kill(own, SIGCONT), 0);
-    assert_true(redis_do_ok(own, "PING", NULL)); /* however long it takes it to wake up */
+    assert_true(redis_do_ok(own, "PING", NULL)); /* after any delay */
     assert_int_equal(ask_number_call(e, "p", "bob", NULL, &hold), USHER_OK);
     audit(direct);
     usher_close(direct);
@@ -1507,7 +1505,7 @@ TEST(a_refused_command_is_repeated_until_the_deadline)
         }
         digest_of(direct, "p", after);
         assert_string_equal(before, after);
-        /* it passes: the command is done, once */
+        /* the refusals end: the command is done once */
         arm(PROXY_ANSWER, CALL, 3, refusals[i]);
         assert_int_equal(run(patient, &call, &reply), USHER_OK);
         assert_int_equal(proxy_fired(proxy), 3);
@@ -1572,7 +1570,7 @@ TEST(a_server_without_memory_or_replicas_applies_all_or_nothing)
             fresh_world(direct);
             assert_true(redis_do_ok(server, "CONFIG", "SET", settings[i][0], settings[i][1], NULL));
             (void)run(e, &c, &reply);
-            digest_of(direct, "p", now); /* reads go on */
+            digest_of(direct, "p", now); /* reads still work */
             if (reply.status == USHER_UNAVAILABLE) {
                 refused++;
                 assert_is_a_line(reply.message);
@@ -1623,7 +1621,7 @@ static void *flush_scripts(void *payload)
     return NULL;
 }
 
-/* How often @server was sent a script. */
+/* Return how often a script was sent to @server. */
 static unsigned long loads(void)
 {
     static const char *const keys[] = { "cmdstat_script|load:calls=", "cmdstat_eval:calls=" };
@@ -1676,7 +1674,7 @@ static void blame(struct worker *w, const char *what, enum usher_status status)
                        usher_status_word(status), usher_message());
 }
 
-/* On a pool of its own: the answers are known beforehand. */
+/* Use a pool of its own, whose answers are known beforehand. */
 static void *work_alone(void *payload)
 {
     struct worker *w = payload;
@@ -1782,7 +1780,7 @@ static enum usher_status timed(struct caller *w, const struct usher_operation *c
         return NULL;                                                   \
     } while (0)
 
-/* Calls and hangs up; asks until it knows. */
+/* Call and hang up, and repeat each command until its result is known. */
 static void *call_and_hang_up(void *payload)
 {
     struct caller *w = payload;
@@ -1848,7 +1846,7 @@ static void *call_and_hang_up(void *payload)
                 break;
             }
             if (status == USHER_UNAVAILABLE)
-                continue; /* not applied: the next one must find it as it is */
+                continue; /* not applied: the next command must have this state */
             if (status != USHER_UNKNOWN)
                 BLAME(w, "thread %u: hangup: %s %s", w->index, usher_status_word(status),
                       reply.message);
@@ -1878,7 +1876,7 @@ struct breaker {
     unsigned long breaks;
 };
 
-/* Something every few operations. */
+/* Break connections in some way every few operations. */
 static void *break_things(void *payload)
 {
     struct breaker *b = payload;
@@ -2024,7 +2022,7 @@ TEST(no_number_is_held_twice_while_connections_break)
     usher_close(direct);
 }
 
-/* Audit and digest while others work, on the same engine. */
+/* Run audits and digests on the engine of other threads. */
 static void *look_all_the_time(void *payload)
 {
     struct worker *w = payload;
@@ -2063,8 +2061,8 @@ TEST(an_audit_may_run_during_commands)
     usher_close(e);
 }
 
-/* The timeout is for one answer of the server: that there are many pages is no failure.  By the
- * clock, so one of several tries has to show it. */
+/* The timeout is for one answer of the server, and an audit of many pages may take longer.  One of
+ * several tries must show it, because it depends on the clock. */
 TEST(a_large_pool_may_take_longer_than_the_timeout)
 {
     enum { NUMBERS = 20000, PART = 2000 };
@@ -2201,7 +2199,7 @@ static void fake_stop(struct fake *f)
         (void)close(f->held[--f->n_held]);
 }
 
-/* Opening fails, in time, with a line that keeps the secret. */
+/* Opening fails in time, and the message is one line without the secret. */
 static void does_not_open(const char *url, enum usher_status expected, const char *hint)
 {
     struct usher_engine *e = NULL;
@@ -2368,7 +2366,7 @@ static void safe_watcher(void *payload, const struct usher_notice *n)
     ++*(unsigned *)payload;
 }
 
-/* @body as the answer to @c.  Returns the status. */
+/* Execute @c, whose answer is @body.  Return the status. */
 static enum usher_status lie(struct usher_engine *e, const struct usher_operation *c,
                              const char *body, size_t size)
 {
@@ -2552,7 +2550,7 @@ TEST(answers_of_the_wrong_type_are_rejected)
         if (budget_long() || i % 4 == 0)
             lie_is_seen_through(e, &lied_to_again[i / 4 % 4], bodies[i], 0);
         no_fault();
-        /* and afterwards the truth is believed */
+        /* afterwards a correct answer is accepted */
         warm(e);
     }
     digest_of(direct, "p", after);
@@ -2564,7 +2562,7 @@ TEST(answers_of_the_wrong_type_are_rejected)
 TEST(wrong_pieces_of_an_answer_are_rejected)
 {
     static char huge[304] = "\xda\x01\x2c";
-    /* As what it could be taken: a number, a number >= 0, one of a few, an array, a name. */
+    /* Types that accept it: a number, a number >= 0, one of a few, an array, a name. */
     enum { INT = 1, UINT = 2, FEW = 4, ARRAY = 8, NAME = 16 };
     static const int kinds[PIECES(answer_pieces)] = { 0,   FEW,   0,     UINT,      UINT, UINT,
                                                       FEW, ARRAY, ARRAY, INT | FEW, INT,  UINT,
@@ -2618,7 +2616,7 @@ TEST(wrong_pieces_of_an_answer_are_rejected)
     fresh_world(direct);
     warm(e);
     warm(hasty);
-    /* the right one is believed */
+    /* the right one is accepted */
     size = join(answer_pieces, PIECES(answer_pieces), SIZE_MAX, NULL, text);
     assert_int_equal(lie(e, &lied_to[0], body, bulk(body, text, size)), USHER_OK);
     for (size_t w = 0; w < PIECES(wrong); w++) {
@@ -2718,7 +2716,7 @@ static void saved_done(struct saved *s)
         freeReplyObject(s->key[i]);
 }
 
-/* Every verb; nothing crashes, every answer is one, and the connection stays usable. */
+/* Execute every verb: nothing crashes, every answer is valid, and the connection stays usable. */
 static void try_everything(struct usher_engine *e)
 {
     uint64_t faults;
@@ -2728,7 +2726,7 @@ static void try_everything(struct usher_engine *e)
         struct usher_operation c = targets[i];
         struct usher_result reply;
 
-        c.now_ms = T0 + 1000000; /* all that can end by itself has to */
+        c.now_ms = T0 + 1000000; /* all holds and rests expire */
         (void)run(e, &c, &reply);
         assert_is_safe(&reply);
         if (reply.status == USHER_UNKNOWN || reply.status == USHER_UNAVAILABLE)
@@ -2739,7 +2737,7 @@ static void try_everything(struct usher_engine *e)
     (void)usher_digest(e, USHER_NUMBER, "p", digest);
 }
 
-/* Is the damage found: by the audit, or because nothing works? */
+/* Return whether the damage is found by the audit, or because the audit fails. */
 static bool is_found(struct usher_engine *e)
 {
     uint64_t faults = 0;
@@ -2766,7 +2764,7 @@ static void put_member(const char *key, bool add, const char *member, size_t siz
     freeReplyObject(must(redis_do_argv(server, add ? 4 : 3, argv, sizes)));
 }
 
-TEST(damaged_fields_are_reported_and_crash_nothing)
+TEST(damaged_fields_are_reported)
 {
     static char huge[70000];
     static const struct piece wrong[] = {
@@ -2812,7 +2810,7 @@ TEST(damaged_fields_are_reported_and_crash_nothing)
                 try_everything(e);
             restore(&saved);
         }
-        /* cut, and one byte another */
+        /* cut, and with one changed byte */
         for (unsigned k = 0; k < (budget_long() ? 40 : 8); k++) {
             size_t size = (size_t)value->len, at = next_random(&random) % size;
 
@@ -2889,8 +2887,7 @@ TEST(a_record_with_a_wrong_place_causes_no_endless_walk)
     usher_close(direct);
 }
 
-/* A record that cannot be read spoils the commands that need it, and no others, however many
- * share a call. */
+/* A record that cannot be read fails the commands that need it, and no others of the same call. */
 TEST(a_damaged_record_fails_only_commands_that_need_it)
 {
     static const struct usher_operation commands[] = {
@@ -2961,7 +2958,7 @@ TEST(a_damaged_record_fails_only_commands_that_need_it)
 
 /* A list of the index without a counterpart among the records. */
 #define AT7 "\0\0\0\0\0\0\x01"
-TEST(a_damaged_index_is_reported_and_crashes_nothing)
+TEST(a_damaged_index_is_reported)
 {
     static const struct piece extra[] = {
         PIECE(""),
@@ -3036,7 +3033,7 @@ TEST(a_damaged_index_is_reported_and_crashes_nothing)
         }
         freeReplyObject(members);
     }
-    /* keys that are something else, or gone */
+    /* keys of another type, or missing keys */
     for (int k = 1; k < 3; k++) {
         assert_true(redis_do_ok(server, "DEL", keys_of_p[k], NULL));
         assert_true(is_found(direct));
@@ -3065,7 +3062,8 @@ static bool same_bytes(const redisReply *a, const redisReply *b)
     return a->len == b->len && memcmp(a->str, b->str, (size_t)a->len) == 0;
 }
 
-/* The same groups of @each, in any order: a hash may be moved about when it is looked at. */
+/* Return whether both replies have the same groups of @each, in any order: a hash may reorder its
+ * fields when it is read. */
 static void assert_same_pairs(const redisReply *a, const redisReply *b, size_t each)
 {
     assert_true(a->elements == b->elements);
@@ -3237,7 +3235,7 @@ TEST(a_user_without_one_right_fails_with_its_name)
                     assert_is_a_line(reply.message);
                 }
                 usher_result_done(&reply);
-                /* rights are asked before anything is done */
+                /* rights are checked before anything is done */
                 assert_int_equal(check_faults(direct, NULL, NULL, &faults), USHER_OK);
                 if (faults != 0)
                     fail_msg("without %s, %s is done by half: %s", rights[i],
@@ -3332,7 +3330,7 @@ static redisReply *by_hand(const char *sha, const char *key, const char *verb, c
     return must(reply);
 }
 
-/* The answer is names and values; the first is the status, then the epoch or the message. */
+/* Check an answer, which is names and values: first the status, then the epoch or the message. */
 static void assert_answer(redisReply *reply, const char *word)
 {
     assert_int_equal(reply->type, REDIS_REPLY_ARRAY);
@@ -3372,9 +3370,9 @@ TEST(a_direct_call_of_the_script_works)
     assert_string_equal(reply->element[11]->str, "123456");
     assert_answer(reply, "ok");
     assert_answer(by_hand(sha->str, "{numpool}", "call", "123456"), "refused");
-    row = row_of(e, "numpool", "123456"); /* the same pool to the library */
+    row = row_of(e, "numpool", "123456"); /* the library uses the same pool */
     assert_int_equal(row.state, USHER_NUMBER_STATE_BUSY_UP);
-    /* no token of a store before this one can be one of this pool */
+    /* no token of an earlier store can be one of this pool */
     assert_true(row.token > UINT64_C(1) << 20);
     assert_int_equal(ask_number_hangup(e, "numpool", "123456", row.token, -1), USHER_OK);
     reply = must(redis_do(server, "EVALSHA", sha->str, "1", "{numpool}", "call", "123456", "owner",
@@ -3385,7 +3383,7 @@ TEST(a_direct_call_of_the_script_works)
     assert_answer(by_hand(sha->str, "{numpool}", "del", "123456"), "ok");
     assert_answer(by_hand(sha->str, "{numpool}", "del", "123456"), "same");
     audit(e);
-    /* a slip of the hand */
+    /* mistakes of callers */
     assert_answer(by_hand(sha->str, "{numpool}", "", ""), "invalid");
     assert_answer(by_hand(sha->str, "{numpool}", "nosuch", "1"), "invalid");
     assert_answer(by_hand(sha->str, "{numpool}", "add", ""), "invalid");
@@ -3411,7 +3409,7 @@ TEST(a_direct_call_of_the_script_works)
     assert_answer(must(redis_do(server, "EVALSHA", sha->str, "1", "{numpool}", "list", "owner", "a",
                                 "after", "n1", NULL)),
                   "invalid");
-    /* keys that would lie anywhere, or that no store of ours has */
+    /* keys on any slot, or that do not belong to a scope */
     assert_answer(by_hand(sha->str, "numpool", "add", "1"), "invalid");
     assert_answer(by_hand(sha->str, "{}numpool", "add", "1"), "invalid");
     assert_answer(by_hand(sha->str, "{numpool", "add", "1"), "invalid");
@@ -3437,12 +3435,12 @@ TEST(a_direct_call_of_the_script_works)
 /* ---- a cable that is pulled out ----------------------------------------------------------- */
 
 static struct net_cut cable;
-static struct redis_server *far; /* at the other end */
+static struct redis_server *far; /* at the other end of the network cut */
 
 static int net_cut_end(void **state)
 {
     (void)state;
-    if (far != NULL) { /* else it may not have been laid */
+    if (far != NULL) { /* else the network cut may not exist */
         net_cut_enter(&cable, 1);
         redis_server_stop(far);
     }
@@ -3478,11 +3476,11 @@ TEST_WITH(a_request_past_its_deadline_never_arrives_later, NULL, net_cut_end)
     options.netns = cable.end[1];
     far = redis_server_start(&options);
     assert_non_null(far);
-    near = open_far(0, 1700); /* the kernel sends again several times */
+    near = open_far(0, 1700); /* the kernel retransmits several times */
     e = open_far(1, PATIENT);
     assert_true(USHER_IS_DONE(ask_number_add(e, "p", "n", NULL)));
     assert_true(USHER_IS_DONE(ask_number_reg(e, "p", "n")));
-    do { /* again, where the machine was too slow to send it in time */
+    do { /* again, if the machine was too slow to send it in time */
         net_cut_enter(&cable, 0);
         warm(near);
         assert_true(net_cut_pull(&cable));
@@ -3506,7 +3504,7 @@ TEST_WITH(a_request_past_its_deadline_never_arrives_later, NULL, net_cut_end)
 #ifdef __linux__
 enum { DONE, FORBIDDEN, NOT_MAPPED };
 
-/* In a process of an ordinary user: lay a cable, or else only try what it takes. */
+/* In a process of an ordinary user: make a network cut, or only check its requirements. */
 static int by_a_user(bool lay)
 {
     struct net_cut c;

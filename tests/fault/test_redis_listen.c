@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Followers of rooms with push=1 on engines that share a Redis server: what another engine changes
- * reaches them by a message.  While the clock of this process is stopped no follower reads a log
- * by itself, so what is received then came by a message.
+ * Followers of rooms with push=1 on engines that share a Redis server: changes of another engine
+ * reach them by a message.  While the clock of this process is stopped no follower reads a log
+ * by itself, so changes that are received then came by a message.
  */
 #include "lib/test.h"
 
@@ -46,7 +46,7 @@ TEST(a_message_alone_wakes_a_follower)
     follow_hears(b, expect_ok(a, "room join hall ann").version);
     assert_null(usher_collect(b, 0));
 
-    /* two followers of one engine share a subscription; what it changes itself is received once */
+    /* two followers of one engine share a subscription; its own changes are received once */
     other = follow_room(b, "hall");
     follow_stop_clock(false);
     for (int i = 0; i < 22; i++)
@@ -103,7 +103,7 @@ static void *work(void *payload)
 }
 
 /* A thread that is in usher_work() drives the connection and reads the log. */
-TEST(a_working_thread_drives_it)
+TEST(a_worker_thread_receives_messages)
 {
     struct usher_engine *a = follow_open(url), *b = follow_open(url);
     uint64_t version = expect_ok(a, "room open work push=1").version;
@@ -123,7 +123,7 @@ TEST(a_working_thread_drives_it)
     usher_close(a);
 }
 
-TEST(a_connection_that_is_killed_leaves_no_hole)
+TEST(a_killed_connection_loses_no_change)
 {
     struct usher_engine *a = follow_open(url), *b = follow_open(url);
     uint64_t version = expect_ok(a, "room open cut push=1").version;
@@ -144,14 +144,15 @@ TEST(a_connection_that_is_killed_leaves_no_hole)
         follow_hears(b, expect_ok(a, "room set cut i %d", round).version);
         follow_stop_clock(false);
     }
-    /* a server that has gone, and comes back with what it had */
+    /* a server that is restarted with its data */
     assert_true(redis_do_ok(server, "SAVE", NULL));
     assert_int_equal(redis_server_kill(server, SIGTERM), 0);
     assert_null(usher_collect(b, 100));
     assert_true(redis_server_restart(server));
     subscribed(b, "{cut}:room", 1);
-    follow_hears(b, expect_ok(a, "room set cut j 1")
-                        .version); /* it makes its connection again, which takes time */
+    follow_hears(
+        b,
+        expect_ok(a, "room set cut j 1").version); /* the engine connects again, which takes time */
     follow_stop_clock(true);
     follow_hears(b, expect_ok(a, "room set cut k 1").version);
     follow_stop_clock(false);
@@ -159,7 +160,7 @@ TEST(a_connection_that_is_killed_leaves_no_hole)
     usher_close(a);
 }
 
-TEST(a_user_without_the_right_reads_the_log)
+TEST(a_user_without_the_right_to_subscribe_reads_the_log)
 {
     struct usher_engine *a = follow_open(url), *b;
     char deaf[URL_MAX];
@@ -185,13 +186,13 @@ TEST(a_user_without_the_right_reads_the_log)
 }
 
 /* The log is read when the subscription begins, for changes before that. */
-TEST(a_change_before_a_subscription_is_read)
+TEST(a_change_before_the_subscription_is_received)
 {
     struct usher_engine *a = follow_open(url), *b = follow_open(url);
     uint64_t version = expect_ok(a, "room open early push=1").version;
 
     (void)follow_room(b, "early");
-    follow_hears(b, version); /* it has not subscribed yet */
+    follow_hears(b, version); /* the follower has not subscribed yet */
     version = expect_ok(a, "room set early f 1").version;
     follow_stop_clock(true);
     follow_hears(b, version);
@@ -218,7 +219,7 @@ TEST(a_follower_reads_the_log_while_it_is_not_subscribed)
     follow_hears(b, expect_ok(a, "room set lost f 1").version);
     assert_true(redis_do_ok(server, "ACL", "SETUSER", "sub", "resetchannels", NULL));
     subscribed(b, "{lost}:room", 0);
-    follow_drive(b); /* it sees that the connection is closed */
+    follow_drive(b); /* it notices that the connection is closed */
     version = expect_ok(a, "room set lost f 2").version;
     follow_move_clock(600);
     follow_hears(b, version);
@@ -227,7 +228,7 @@ TEST(a_follower_reads_the_log_while_it_is_not_subscribed)
     usher_close(a);
 }
 
-TEST(push_can_be_turned_off_and_on)
+TEST(push_can_be_turned_on_and_off)
 {
     struct usher_engine *a = follow_open(url), *b = follow_open(url);
 
@@ -236,7 +237,8 @@ TEST(push_can_be_turned_off_and_on)
     follow_hears(b, expect_ok(a, "room set knob f 0").version);
     subscribed(b, "{knob}:room", 0);
     for (int round = 0; round < 2; round++) {
-        struct usher_engine *who = round == 0 ? a : b; /* b has its own changes without a message */
+        struct usher_engine *who =
+            round == 0 ? a : b; /* b receives its own changes without a message */
 
         follow_hears(b, expect_ok(who, "room open knob push=1").version);
         subscribed(b, "{knob}:room", 1);
@@ -251,7 +253,7 @@ TEST(push_can_be_turned_off_and_on)
     usher_close(a);
 }
 
-/* A room that is closed, and opened again, is followed on. */
+/* A room that is closed and opened again is still followed. */
 TEST(a_room_that_is_opened_again_is_followed)
 {
     struct usher_engine *a = follow_open(url), *b = follow_open(url);
@@ -264,7 +266,7 @@ TEST(a_room_that_is_opened_again_is_followed)
     subscribed(b, "{phoenix}:room", 1);
     expect_ok(a, "room close phoenix");
     version = expect_ok(a, "room open phoenix push=1").version;
-    while (!news) { /* that it closed, or a gap; then that it opened */
+    while (!news) { /* the notice of closing, or a gap; then that of opening */
         event = usher_collect(b, PATIENCE_MS);
         assert_non_null(event);
         news = event->kind == USHER_EVENT_NOTICE && event->notice->version == version;
@@ -279,7 +281,7 @@ TEST(a_room_that_is_opened_again_is_followed)
 }
 
 /* The child of a fork leaves the connection to its parent. */
-TEST(a_child_leaves_it_to_its_parent)
+TEST(a_child_leaves_the_connection_to_its_parent)
 {
     struct usher_engine *a = follow_open(url), *b = follow_open(url);
     uint64_t version = expect_ok(a, "room open family push=1").version;
@@ -326,7 +328,7 @@ static void see(void *payload, enum usher_noun noun, const struct usher_text *sc
         seen->last = version;
 }
 
-static int allocations = -1; /* how many still succeed; < 0: all of them */
+static int allocations = -1; /* the number that still succeed; < 0: all of them */
 
 static void *resize(void *payload, void *p, size_t old, size_t size)
 {
@@ -356,7 +358,8 @@ static struct usher_store *store_of(const struct fake *f)
     return store;
 }
 
-/* Drive @l until @match came to @node @n times and @seen has what @wanted has, and some more. */
+/* Drive @l until @node has got @match @n times and @seen has at least the counts of @wanted; then
+ * three more times. */
 static void drive(struct usher_store *store, struct usher_listener *l, struct fake *f, int node,
                   const char *match, unsigned n, const struct seen *seen, struct seen wanted)
 {
@@ -381,12 +384,12 @@ static void drive(struct usher_store *store, struct usher_listener *l, struct fa
 #define SAYS(version) "*3\r\n$8\r\nsmessage\r\n$11\r\n{hall}:room\r\n" version
 #define MOVED_AWAY "*3\r\n$12\r\nsunsubscribe\r\n$11\r\n{hall}:room\r\n:0\r\n"
 
-TEST(a_server_may_say_anything)
+TEST(any_message_of_a_server_is_handled)
 {
     static const struct {
         const char *text;
         unsigned on, off, versions; /* at least; of versions, exactly */
-        unsigned asked;             /* how often it is subscribed to, at least */
+        unsigned asked;             /* the number of subscriptions, at least */
     } row[] = {
         { CONFIRMED SAYS("$1\r\n7\r\n"), 1, 0, 1, 1 },
         { CONFIRMED SAYS("$1\r\n7\r\n") SAYS("$1\r\n9\r\n"), 1, 0, 2, 1 },
@@ -404,7 +407,7 @@ TEST(a_server_may_say_anything)
         { CONFIRMED "*17\r\n", 1, 1, 0, 1 },
         { CONFIRMED "$100000\r\n", 1, 0, 0, 1 },
         { CONFIRMED "nonsense\r\n", 1, 1, 0, 2 },
-        { SAYS("$1\r\n7\r\n"), 0, 0, 0, 1 }, /* before it confirms */
+        { SAYS("$1\r\n7\r\n"), 0, 0, 0, 1 }, /* before the confirmation */
         { MOVED_AWAY, 0, 0, 0, 2 },
         { "*3\r\n$10\r\nssubscribe\r\n$12\r\n{other}:room\r\n:1\r\n", 0, 0, 0, 2 },
         { "*3\r\n$10\r\nssubscribe\r\n$-1\r\n:1\r\n", 0, 0, 0, 2 },
@@ -432,7 +435,7 @@ TEST(a_server_may_say_anything)
         store = store_of(f);
         l = store->ops->listen(store, see, &seen);
         assert_true(l != NULL && store->ops->listen_to(l, USHER_ROOM, &hall, true));
-        follow_stop_clock(row[i].asked == 1); /* it is the message that does it, and no timer */
+        follow_stop_clock(row[i].asked == 1); /* the message causes it, not a timer */
         drive(store, l, f, 0, "SSUBSCRIBE", row[i].asked, &seen,
               (struct seen){ row[i].on, row[i].off, row[i].versions, 0 });
         follow_stop_clock(false);
@@ -447,7 +450,7 @@ TEST(a_server_may_say_anything)
 }
 
 /* A redirect is followed at once; a server without SSUBSCRIBE gets SUBSCRIBE. */
-TEST(a_subscription_goes_where_the_slot_is)
+TEST(a_subscription_follows_its_slot)
 {
     static const char old[] = "*3\r\n$9\r\nsubscribe\r\n$11\r\n{hall}:room\r\n:1\r\n";
     struct fake *f = fake_start(2);
@@ -475,7 +478,7 @@ TEST(a_subscription_goes_where_the_slot_is)
     store->ops->listen_to(l, USHER_ROOM, &hall, false);
     store->ops->listen_to(l, USHER_ROOM, &hall, false);
     drive(store, l, f, 1 - home, "SUNSUBSCRIBE", 1, &seen, (struct seen){ 2, 0, 0, 0 });
-    /* the connection that is gone leaves it to the next one */
+    /* the subscription is made on the next connection */
     fake_clear(f, FAKE_ALL);
     fake_error(f, FAKE_ALL, "SSUBSCRIBE", 0, "ERR unknown command 'SSUBSCRIBE'");
     fake_rule(f, FAKE_ALL, &plain);
@@ -487,7 +490,7 @@ TEST(a_subscription_goes_where_the_slot_is)
     fake_stop(f);
 }
 
-/* Without memory a subscription comes later. */
+/* Without memory a subscription is made later. */
 TEST(a_listener_survives_a_lack_of_memory)
 {
     struct fake *f = fake_start(1);

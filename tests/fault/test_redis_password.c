@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A password that changes while a program runs: each connection is made with the one that the
- * application, or a file, has at the time.  R18 of the specification of the Redis store.
+ * A password that changes while a program runs: each new connection uses the current one of the
+ * application, or of a file.  R18 of the specification of the Redis store.
  */
 #include "lib/test.h"
 
@@ -123,14 +123,14 @@ TEST(the_password_callback_is_called_for_each_connection)
     must(e, "number del p 1", USHER_OK);
     assert_true(asked > before);
     usher_close(e);
-    /* a user as well */
+    /* with a user name */
     assert_true(
         redis_do_ok(server, "ACL", "SETUSER", "ann", "on", ">s3cret3", "~*", "&*", "+@all", NULL));
     have("s3cret3");
     assert_int_equal(engine_open("ann@", "", PATIENCE_MS, true, &e), USHER_OK);
     must(e, "number add p 1", USHER_OK);
     usher_close(e);
-    /* that of the URL is that of the URL */
+    /* a password in the URL is used as it is */
     before = asked;
     assert_int_equal(engine_open("ann:s3cret3@", "", PATIENCE_MS, true, &e), USHER_OK);
     must(e, "number del p 1", USHER_OK);
@@ -195,7 +195,7 @@ struct worker {
     char bad[256];
 };
 
-/* Each of what it does may be sent again. */
+/* Each of its commands may be sent again. */
 static void *worker_main(void *payload)
 {
     struct worker *w = payload;

@@ -27,7 +27,7 @@ static struct usher_engine *opened(const char *url)
     return e;
 }
 
-/* Listens to @channel, by SUBSCRIBE or SSUBSCRIBE. */
+/* Subscribe to @channel, by SUBSCRIBE or SSUBSCRIBE. */
 static redisContext *listen_to(struct redis_server *s, const char *how, const char *channel)
 {
     redisContext *c = redis_server_connect(s);
@@ -40,7 +40,7 @@ static redisContext *listen_to(struct redis_server *s, const char *how, const ch
     return c;
 }
 
-/* The next message is @version. */
+/* Receive the next message, which must be @version. */
 static void receives(redisContext *c, uint64_t version)
 {
     redisReply *r = NULL;
@@ -76,7 +76,7 @@ TEST(each_change_is_published_once)
     (void)snprintf(text, sizeof text, "%s?prefix=hotel", redis_server_url(server, url));
     e = opened(text);
     expect_ok(e, "room open hall");
-    expect_ok(e, "room set hall f 1"); /* not asked for yet */
+    expect_ok(e, "room set hall f 1"); /* without push */
     receives_no_more(c, server, "PUBLISH", channel);
     receives(c, expect_ok(e, "room open hall push=1").version);
     receives(c, expect_ok(e, "room set hall f 2").version);
@@ -93,7 +93,7 @@ TEST(each_change_is_published_once)
     expect(e, USHER_STALE, "room set hall f 4 epoch=0123456789abcdef");
     receives_no_more(c, server, "PUBLISH", channel);
 
-    /* commands that are one call are one message, of the last */
+    /* commands of one call are one message, of the last version */
     for (int i = 0; i < 3; i++) {
         line_read(&lines[i], texts[i]);
         commands[i] = lines[i].c;
@@ -106,23 +106,24 @@ TEST(each_change_is_published_once)
     }
     receives_no_more(c, server, "PUBLISH", channel);
 
-    /* other rooms are none of its business; it ends with the room, and with the setting */
+    /* changes of other rooms have other channels; messages end with the room, and with the setting
+     */
     expect_ok(e, "room open other push=1");
     receives_no_more(c, server, "PUBLISH", channel);
-    receives(c, expect_ok(e, "room open hall push=0").version); /* the last one */
+    receives(c, expect_ok(e, "room open hall push=0").version); /* the last message */
     expect_ok(e, "room set hall f 3");
     receives_no_more(c, server, "PUBLISH", channel);
     receives(c, expect_ok(e, "room open hall push=1").version);
     receives(c, expect_ok(e, "room close hall").version -
-                    1); /* that it closes; then that it is erased */
+                    1); /* the room closes in one version, and is erased in the next */
     expect_ok(e, "room open hall");
     receives_no_more(c, server, "PUBLISH", channel);
     usher_close(e);
     redisFree(c);
 }
 
-/* @n members from number @first on join at the time @at, each with a call of its own.  The last
- * version. */
+/* Join @n members from number @first on at the time @at, by a call each.  Return the last version.
+ */
 static uint64_t join(struct usher_engine *e, int first, int n, int at)
 {
     uint64_t version = 0;
@@ -152,7 +153,7 @@ TEST(joins_are_published_once_an_interval)
     receives(c, expect_ok(e, "room open crowd push=1 presence=5000 now=1000").version);
     receives(c, join(e, 0, 1, 10000));
     version = join(e, 1, 20, 10001);
-    expect_ok(e, "room alive crowd m0 now=14999"); /* not yet */
+    expect_ok(e, "room alive crowd m0 now=14999"); /* the interval is not over */
     receives_no_more(c, server, "PUBLISH", channel);
     expect_ok(e, "room alive crowd m0 now=15000");
     receives(c, version);
@@ -160,7 +161,7 @@ TEST(joins_are_published_once_an_interval)
     expect_ok(e, "room alive crowd m1 now=30000");
     receives_no_more(c, server, "PUBLISH", channel);
 
-    /* the next interval, which ends with the next one; another change ends it before */
+    /* the next interval, which ends with the next join after it; another change ends it earlier */
     receives(c, join(e, 30, 1, 40000));
     join(e, 31, 5, 40001);
     receives(c, join(e, 40, 1, 45000));
@@ -200,7 +201,7 @@ TEST(joins_are_published_once_an_interval)
     redisFree(c);
 }
 
-/* A message has been sent when the change is there, and what is due by itself is a change. */
+/* A message is sent when its change can be read, and expiries are changes, too. */
 TEST(each_message_is_a_change_in_the_log)
 {
     char url[REDIS_URL_MAX];
@@ -238,7 +239,7 @@ TEST(a_takeover_publishes_its_new_version)
 
     receives(c, before);
     usher_close(e);
-    /* now it is another server, with all that it had */
+    /* now it has another identity, with the same data */
     assert_true(redis_do_ok(server, "REPLICAOF", "127.0.0.1", "1", NULL));
     assert_true(redis_do_ok(server, "REPLICAOF", "NO", "ONE", NULL));
     e = opened(url);

@@ -37,7 +37,7 @@ static struct redis_server *server_with(const char *const *config)
     return s;
 }
 
-/* @user "": the one that may do all. */
+/* @user "": the one with all rights. */
 static struct usher_engine *engine_at(int port, const char *user, const char *options)
 {
     struct usher_options opt = USHER_OPTIONS_INIT;
@@ -86,7 +86,7 @@ static void forget_calls(struct redis_server *s)
     assert_true(redis_do_ok(s, "CONFIG", "RESETSTAT", NULL));
 }
 
-/* Numbers @from and after it are added to @pools pools, in turn, by one call. */
+/* Add numbers from @from on to @pools pools, in turn, by one call. */
 static void add_many(struct usher_engine *e, unsigned pools, unsigned from)
 {
     static struct line l[MANY];
@@ -151,7 +151,7 @@ static void goes_by_this_clock(struct redis_server *s, const char *user)
     int64_t begin_ms = wall_ms(), now_ms;
 
     clock_lines = 0;
-    add_many(e, 7, 3000); /* the first pipeline: all of its calls come again */
+    add_many(e, 7, 3000); /* the first pipeline: all of its calls are sent again */
     expect_done(e, "number add desk 1");
     expect_done(e, "number reg desk 1");
     now_ms = expect_done(e, "number call desk owner=ann lease=60000").now_ms;
@@ -164,7 +164,7 @@ static void goes_by_this_clock(struct redis_server *s, const char *user)
     expect_done(e, "serial take r");
     expect_done(e, "id create d");
     expect_done(e, "id next d");
-    /* a time that is given is still compared with a clock */
+    /* a given time is still compared with a clock */
     {
         struct usher_result r;
 
@@ -179,7 +179,7 @@ static void goes_by_this_clock(struct redis_server *s, const char *user)
     usher_close(e);
 }
 
-TEST(a_server_without_time_has_the_clock_of_its_clients)
+TEST(without_time_a_server_uses_the_clock_of_its_clients)
 {
     struct redis_server *s = server_with(no_time);
 
@@ -187,7 +187,7 @@ TEST(a_server_without_time_has_the_clock_of_its_clients)
     redis_server_stop(s);
 }
 
-TEST(a_user_without_time_has_the_clock_of_its_client)
+TEST(without_the_right_to_time_a_user_uses_its_own_clock)
 {
     struct redis_server *s = server_with(NULL);
     struct usher_engine *e = engine_on(s, "", "");
@@ -203,7 +203,7 @@ TEST(a_user_without_time_has_the_clock_of_its_client)
     redis_server_stop(s);
 }
 
-/* With `clock=given' and a time in each command: a server that has no TIME is like any other. */
+/* With `clock=given` and a time in each command, a server without TIME is like any other. */
 TEST(with_given_times_no_script_reads_the_clock)
 {
     for (int i = 0; i < 2; i++) {
@@ -231,7 +231,7 @@ TEST(with_given_times_no_script_reads_the_clock)
     }
 }
 
-/* The status of a direct call. */
+/* Check the status of a direct call. */
 static void directly(struct redis_server *s, const char *sha, const char *number, const char *now,
                      const char *status)
 {
@@ -271,8 +271,8 @@ TEST(a_direct_call_without_a_clock_needs_a_time)
 
 /* ---- SCRIPT and EVAL ---- */
 
-/* Texts of each length around the ends of two blocks have the name that a server gives them. */
-TEST(scripts_have_the_names_that_servers_give_them)
+/* Texts of each length up to two blocks have the SHA-1 that a server computes. */
+TEST(a_script_has_the_sha1_that_servers_compute)
 {
     struct redis_server *s = server_with(NULL);
     char text[132] = "", sha[41];
@@ -308,13 +308,13 @@ TEST(without_script_a_call_carries_the_text)
     add_many(e, 7, 1500);
     assert_int_equal(calls_of(s, "eval"), 1);
     assert_true(calls_of(s, "evalsha") >= 6);
-    /* nor that of another engine which comes later, and has asked for SCRIPT in vain */
+    /* the first call of a later engine may carry the text, because its SCRIPT was refused */
     other = engine_on(s, "", "");
     add_many(other, 7, 2000);
     assert_in_range(calls_of(s, "eval"), 1, 2);
     usher_close(other);
 
-    /* and on a standing connection */
+    /* on an open connection */
     assert_true(redis_server_restart(s));
     add_many(e, 7, 3000);
     assert_in_range(calls_of(s, "eval"), 1, 2);
@@ -352,7 +352,7 @@ TEST(a_proxy_that_closes_at_script_is_used)
 }
 
 /* Each node of a cluster has its own scripts. */
-TEST(in_a_cluster_each_node_gets_the_text)
+TEST(each_node_of_a_cluster_gets_the_text)
 {
     static const char *const neither[] = { "rename-command TIME \"\"", "rename-command SCRIPT \"\"",
                                            NULL };
@@ -375,7 +375,7 @@ TEST(in_a_cluster_each_node_gets_the_text)
     redis_cluster_stop(c);
 }
 
-/* A scope of which a list is gone is repaired by steps that carry their text. */
+/* A scope with a missing list is repaired by calls that carry their text. */
 TEST(without_script_a_scope_is_repaired)
 {
     struct redis_server *s = server_with(no_script);
@@ -394,8 +394,8 @@ TEST(without_script_a_scope_is_repaired)
     redis_server_stop(s);
 }
 
-/* After a failover: one round trip, and not one more for SCRIPT LOAD. */
-TEST(a_script_that_is_gone_comes_with_a_call)
+/* After a failover there is one round trip, and none for SCRIPT LOAD. */
+TEST(a_lost_script_is_sent_with_the_next_call)
 {
     struct redis_server *s = server_with(NULL);
     struct usher_engine *e = engine_on(s, "", "");
@@ -413,7 +413,7 @@ TEST(a_script_that_is_gone_comes_with_a_call)
     redis_server_stop(s);
 }
 
-/* Either of the rights does, and without both it is said. */
+/* Either of the rights is enough, and without both there is an error. */
 TEST(a_user_needs_eval_or_script)
 {
     struct redis_server *s = server_with(NULL);
@@ -437,7 +437,7 @@ TEST(a_user_needs_eval_or_script)
     if (strstr(r.message, "eval") == NULL)
         fail_msg("%s", r.message);
     usher_result_done(&r);
-    /* until one of them is given */
+    /* either right ends the error */
     assert_true(redis_do_ok(s, "ACL", "SETUSER", "u", "+script|load", NULL));
     expect_done(e, "number add p0 1");
     assert_true(redis_do_ok(s, "ACL", "SETUSER", "u", "-script|load", NULL));

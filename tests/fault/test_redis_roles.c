@@ -16,7 +16,7 @@
 
 #define PATIENCE_MS 20000
 
-/* Two servers, and the name that leads to one of them. */
+/* Two servers, and a proxy that is the name of one of them. */
 static struct redis_server *first, *second;
 static struct proxy *name;
 
@@ -143,8 +143,8 @@ TEST(a_name_that_leads_to_another_master_is_followed)
     proxy_set_target(name, redis_server_port(second));
     expect_ok(e, "number call p owner=ann");
     expect(e, USHER_SAME, "number call p number=1 owner=ann");
-    /* The client did not ask it again.  0 if the role was asked before the write, because the
-     * answer was older than a second: on Valkey 9.1 the first synchronisation takes longer. */
+    /* The client sent it no other write.  0 if the role was checked before the write, because the
+     * last check was older than a second: on Valkey 9.1 the first synchronisation takes longer. */
     assert_in_range(writes_refused(first), 0, 1);
     usher_close(e);
     /* of the first and of the second, once each */
@@ -174,14 +174,14 @@ TEST(a_demoted_master_is_not_read_from)
     assert_int_equal(r.status, USHER_UNAVAILABLE);
     if (strstr(r.message, "is a replica of 127.0.0.1:") == NULL)
         fail_msg("%s", r.message);
-    /* and when it is one again */
+    /* and when it is a master again */
     assert_true(redis_do_ok(first, "REPLICAOF", "NO", "ONE", NULL));
     expect_ok(e, "number show p 1");
     usher_close(e);
 }
 
 /* Keys without a time to live are not evicted under volatile-*; settings that cannot be read are
- * passed over. */
+ * ignored. */
 TEST(no_warning_for_volatile_eviction_or_unknown_settings)
 {
     struct usher_engine *e = NULL;
@@ -213,7 +213,7 @@ static void answers_replication(const char *text)
                                            .reply = reply });
 }
 
-/* As KeyDB says it. */
+/* As KeyDB reports it. */
 TEST(an_unknown_role_is_named)
 {
     struct usher_engine *e = NULL;
@@ -250,11 +250,11 @@ static void count_scope(void *payload, const struct usher_scope_info *info)
     ++*(unsigned *)payload;
 }
 
-/* A user with rights to some pools only: these are listed and checked, and that others are missing
- * is reported. */
+/* A user with rights to some pools only: these are listed and checked, and an error reports that
+ * others are missing. */
 TEST(a_user_sees_the_scopes_it_has_rights_to)
 {
-    enum { POOLS = 100 }; /* more than one request has */
+    enum { POOLS = 100 }; /* more than one request lists */
     struct usher_engine *e = NULL;
     struct usher_check_result found;
     unsigned n = 0;
@@ -395,7 +395,7 @@ TEST(a_known_master_is_preferred)
     usher_close(e);
 }
 
-/* A host that is silent has a quarter of the deadline; what it would answer does not count. */
+/* A silent host has a quarter of the deadline to answer. */
 TEST(a_silent_host_is_no_master)
 {
     const int64_t deadline_ms = 8000;
@@ -417,7 +417,7 @@ TEST(a_silent_host_is_no_master)
     assert_int_equal(redis_server_kill(second, SIGCONT), 0);
 }
 
-/* The server that died is started again without its data, beside the one that was promoted. */
+/* The dead server is started again without its data, in addition to the promoted one. */
 TEST_WITH(a_master_without_its_data_is_not_used, nothing_logged, NULL)
 {
     struct redis_server *old, *new;

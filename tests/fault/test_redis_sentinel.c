@@ -24,7 +24,7 @@
 
 static struct redis_server *master, *replica, *sentinel[SENTINELS];
 
-/* A Sentinel that watches @of; its word is enough with @quorum 1. */
+/* Start a Sentinel that watches @of; with @quorum 1 it decides alone. */
 static struct redis_server *sentinel_start(const struct redis_server *of, int quorum,
                                            const char *password)
 {
@@ -75,7 +75,7 @@ static int no_sentinels(void **state)
 
 TEST_EACH(sentinels, no_sentinels);
 
-/* A URL: @n Sentinels, beginning with number @from, and the master @name. */
+/* Return a URL with @n Sentinels, beginning with number @from, and the master @name. */
 static const char *url_of(int from, int n, const char *name)
 {
     static char url[256];
@@ -128,7 +128,7 @@ TEST(the_master_is_found)
 }
 
 /* Two of three Sentinels that agree are enough. */
-TEST(a_silent_sentinel_is_not_waited_for)
+TEST(a_silent_sentinel_does_not_delay_the_others)
 {
     struct usher_engine *e = NULL;
     struct timespec began, now;
@@ -143,7 +143,7 @@ TEST(a_silent_sentinel_is_not_waited_for)
     assert_int_equal(redis_server_kill(sentinel[0], SIGCONT), 0);
 }
 
-/* A Sentinel as a script: it names the silent server first, and then the real one. */
+/* A fake Sentinel: it names the silent server first, and then the real one. */
 struct scripted {
     pthread_t thread;
     int listener, silent; /* no thread accepts at the second one, so no query there is answered */
@@ -213,9 +213,9 @@ static void *scripted_run(void *payload)
     return NULL;
 }
 
-/* The server that a Sentinel names does not say a word.  The Sentinel is queried again while there
- * is time, both when a store is opened and when a connection ends. */
-TEST(a_silent_master_does_not_take_all_of_the_time)
+/* The server that a Sentinel names is silent.  The Sentinel is queried again while there is time,
+ * both when a store is opened and when a connection ends. */
+TEST(a_silent_master_leaves_time_for_another_query)
 {
     const int64_t deadline_ms = 8000;
     struct scripted s = { .left = 1, .real_port = redis_server_port(master) };
@@ -242,8 +242,8 @@ TEST(a_silent_master_does_not_take_all_of_the_time)
     (void)close(s.silent);
 }
 
-/* One of three Sentinels was cut off and still names a server of before. */
-TEST(most_sentinels_decide)
+/* One of three Sentinels was cut off and still names an earlier master. */
+TEST(the_majority_of_sentinels_decides)
 {
     struct redis_server *before = redis_server_start(NULL), *cut_off;
     struct usher_engine *e = NULL;
@@ -306,7 +306,7 @@ TEST(an_unknown_name_is_refused_at_once)
     must_say("the Sentinel has no master of this name");
 }
 
-TEST(sentinels_that_are_silent_are_unavailable)
+TEST(silent_sentinels_are_unavailable)
 {
     struct usher_engine *e = NULL;
 
@@ -318,8 +318,8 @@ TEST(sentinels_that_are_silent_are_unavailable)
         assert_int_equal(redis_server_kill(sentinel[i], SIGCONT), 0);
 }
 
-/* Each kind of server is named if the URL takes it for the other. */
-TEST(a_sentinel_is_no_store)
+/* The error names the kind of server if the URL is for the other kind. */
+TEST(a_sentinel_is_refused_as_a_store)
 {
     struct usher_engine *e = NULL;
     char url[96];
@@ -337,7 +337,7 @@ TEST(a_sentinel_is_no_store)
     must_say("the server is not a Sentinel");
 }
 
-/* A Sentinel gets the password if it wants one; another one would refuse a password. */
+/* A Sentinel gets the password if it requires one; another one would refuse it. */
 TEST(the_password_is_for_the_master)
 {
     struct redis_server *closed, *locked;
@@ -388,7 +388,7 @@ static void see(void *payload, const struct usher_node *node)
     s->answers = node->answers;
 }
 
-TEST(the_servers_of_the_store_are_those_of_the_master)
+TEST(the_nodes_of_the_store_are_the_master_and_its_replicas)
 {
     struct usher_engine *e = NULL;
     struct seen s = { 0 };
@@ -448,7 +448,7 @@ TEST_WITH(a_wrong_url_names_its_fault, NULL, NULL)
     assert_int_equal(usher_open(url, NULL, &e), USHER_UNAVAILABLE);
 }
 
-/* As usher-redis(7) has them: the longest of each is understood, and one byte more is not. */
+/* As in usher-redis(7): the longest of each is accepted, and one byte more is not. */
 TEST_WITH(sizes_in_a_url_are_those_of_the_manual, NULL, NULL)
 {
     static const struct {

@@ -151,7 +151,7 @@ TEST(a_message_over_tls_wakes_a_follower)
         follow_hears(b, expect_ok(a, "room set hall f %d", i).version);
     follow_stop_clock(false);
 
-    /* a message in the record of another, and a connection that is made again */
+    /* a message in the TLS record of another one, and after a new connection */
     freeReplyObject(redis_do(n.server, "CLIENT", "KILL", "TYPE", "pubsub", NULL));
     follow_hears(b, expect_ok(a, "room set hall g 1").version);
     follow_until_subscribed(b, n.server, "NUMSUB", "{hall}:room", 1);
@@ -170,7 +170,7 @@ TEST(a_message_over_tls_wakes_a_follower)
     redis_server_stop(n.server);
 }
 
-/* The first change after the master has gone: repeated until the Sentinels have named another. */
+/* The first change after the master's death, repeated until the Sentinels name another master. */
 static uint64_t after_the_failover(struct usher_engine *e)
 {
     int64_t until_ms = follow_real_ms() + 4 * (int64_t)PATIENCE_MS;
@@ -221,8 +221,8 @@ TEST_WITH(after_a_failover_a_message_over_tls_wakes_a_follower, nodes_start_tls,
     follow_over_a_failover();
 }
 
-/* Each Sentinel and the master must prove who they are. */
-TEST_WITH(sentinels_with_tls_are_asked_with_tls, nodes_start_tls, nodes_stop)
+/* Each Sentinel and the master must have a valid certificate. */
+TEST_WITH(sentinels_with_tls_are_queried_over_tls, nodes_start_tls, nodes_stop)
 {
     struct usher_engine *e = follow_open(url());
     struct usher_result r;
@@ -256,7 +256,7 @@ static void certs_make(void)
     cert_free(&good);
 }
 
-/* Skip where there is no Redis, or one without TLS. */
+/* Skip if there is no Redis, or one without TLS. */
 static int program_begin(void)
 {
     static const char *const nothing[] = { NULL };

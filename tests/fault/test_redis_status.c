@@ -186,7 +186,7 @@ TEST(status_has_all_masters_of_a_cluster)
     assert_int_equal(masters, 3);
     assert_int_equal(replicas, 3);
     assert_int_equal(slots, 16384);
-    assert_int_equal(silent, 1); /* the id of the first is there once */
+    assert_int_equal(silent, 1); /* the id of the first node is reported once */
 
     assert_int_equal(redis_server_kill(c->node[1], SIGSTOP), 0);
     (void)snprintf(port, sizeof port, ":%d", redis_server_port(c->node[1]));

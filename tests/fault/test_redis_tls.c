@@ -32,7 +32,7 @@
 #include "lib/servers.h"
 
 #define DAY 86400L
-#define LONG 60000 /* ms; a test that gets there has failed */
+#define LONG 60000 /* ms; a deadline that is not reached */
 #define SHORT 80   /* ms; of waits that must end by their deadline */
 #define SLACK 5000 /* ms; how late a loaded machine may be */
 
@@ -79,7 +79,7 @@ static const struct usher_allocator plain_memory = { plain_resize, NULL };
 
 /* ---- the server and its certificates ---- */
 
-/* A file of the directory; four of them at a time. */
+/* Return the path of a file in the directory; valid for four calls. */
 static const char *file(const char *name)
 {
     static char path[4][128];
@@ -95,7 +95,7 @@ static int64_t clock_ms(void)
     return usher__redis_clock_ms();
 }
 
-/* The real server shows @c from now on. */
+/* The real server presents @c from now on. */
 static void present(const struct cert *c)
 {
     cert_write_both(c, file("server.pem"));
@@ -107,7 +107,7 @@ static void set(const char *name, const char *value)
     assert_true(redis_do_ok(server, "CONFIG", "SET", name, value, NULL));
 }
 
-/* One URL at a time. */
+/* Return a URL, valid until the next call. */
 static const char *url(const char *format, ...) __attribute__((format(printf, 1, 2)));
 static const char *url(const char *format, ...)
 {
@@ -223,7 +223,7 @@ TEST(a_wrong_certificate_is_refused_with_the_reason)
         cert_make("x", &ca, "DNS:a.test,IP:10.0.0.1", -60, DAY), "",
         "the certificate is for a.test, 10.0.0.1, not for 127.0.0.1 (set another name with tls-name=");
     shows(cert_make("x", &ca, "DNS:127.0.0.1", -60, DAY), "", "not for 127.0.0.1");
-    /* an address of one byte is none */
+    /* an address of one byte is invalid */
     shows(cert_make("x", &ca, "DER:30:03:87:01:0A", -60, DAY), "", "is for x, not for 127.0.0.1");
     shows(cert_make("x", &ca, "DNS:a.test", -60, DAY), "&tls-name=b.test", "not for b.test");
     shows(cert_make("x", &ca, "DNS:a.test", -60, DAY), "&tls-name=a.test", NULL);
@@ -232,7 +232,7 @@ TEST(a_wrong_certificate_is_refused_with_the_reason)
     shows(cert_make("by.name", &ca, NULL, -60, DAY), "&tls-name=by.name", NULL);
     shows(cert_make("x", &ca, "IP:::1", -60, DAY), "&tls-name=::1", NULL);
     shows(cert_make("x\x1b[2J\ny", &ca, NULL, -60, DAY), "", "is for x?[2J y, not for");
-    /* a CA that is over */
+    /* an expired CA */
     cert_write(&old_ca, file("old.pem"));
     present(&good);
     shows(cert_make("x", &old_ca, "IP:127.0.0.1", -60, DAY), "", "not from the CA in ca=");
@@ -294,7 +294,7 @@ TEST(a_file_that_cannot_be_used_is_named)
     cert_write_key(&rsa, file("k.pem"));
     unavailable(trusting("&cert=%s&key=%s", file("c.pem"), file("k.pem")),
                 "is not the key of the certificate in cert=");
-    /* which would be asked for at the terminal */
+    /* OpenSSL would ask for the pass phrase at the terminal */
     cert_write_locked_key(&client, file("k.pem"));
     unavailable(trusting("&cert=%s&key=%s", file("c.pem"), file("k.pem")),
                 "is encrypted with a pass phrase");
@@ -357,7 +357,7 @@ static struct usher_engine *with_a_number(const char *where)
     return e;
 }
 
-/* All connections but the test's own. */
+/* Close all connections but the test's own. */
 static void hang_up(void)
 {
     assert_true(redis_do_ok(server, "CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes", NULL));
@@ -380,13 +380,13 @@ TEST(files_that_change_are_read_again)
                    tls_port, file("ca.pem"), file("c.pem"));
     e = with_a_number(url("ca=%s&cert=%s", file("turn.pem"), file("c.pem")));
     must_call(e);
-    /* the server's CA: what is connected stays, what connects needs the new file */
+    /* the server's CA: open connections stay, new ones need the new file */
     present(&newer);
     must_call(e);
     cert_write(&other_ca, file("turn.pem"));
     hang_up();
     must_call(e);
-    /* back again, in place and not by another file */
+    /* back again; the file is overwritten, not replaced */
     present(&good);
     f = fopen(file("turn.pem"), "w");
     assert_non_null(f);
@@ -423,7 +423,7 @@ TEST(a_killed_server_is_reported_and_used_after_its_restart)
     char where[512];
 
     present(&good);
-    /* in this time a loaded machine answers, too; the stopped server takes all of it */
+    /* long enough for a loaded machine; a call to the stopped server takes all of it */
     (void)snprintf(where, sizeof where, "rediss://127.0.0.1:%d?timeout=4000&ca=%s", tls_port,
                    file("ca.pem"));
     e = with_a_number(where);
@@ -433,7 +433,7 @@ TEST(a_killed_server_is_reported_and_used_after_its_restart)
     assert_non_null(strstr(usher_message(), "connection refused"));
     assert_true(redis_server_restart(server));
     assert_int_equal(ask_number_add(e, "p", "100", NULL), USHER_OK);
-    /* one that stands still has perhaps done it */
+    /* a stopped server may have executed the command */
     assert_int_equal(redis_server_kill(server, SIGSTOP), 0);
     assert_int_equal(ask_number_reg(e, "p", "100"), USHER_UNKNOWN);
     assert_int_equal(redis_server_kill(server, SIGCONT), 0);
@@ -521,8 +521,8 @@ static void add_echo(struct usher__redis_conn *c, const char *text, size_t size)
     usher__redis_conn_arg(c, text, size);
 }
 
-/* More than both sockets take, and answers of any length about that of a record. */
-TEST(big_pipelines_go_both_ways)
+/* More than both socket buffers hold, and answers around the length of a record. */
+TEST(large_pipelines_are_sent_and_received)
 {
     static const size_t sizes[] = { 0,     1,     16300, 16360, 16384, 16385,  32760,
                                     32768, 40000, 65536, 99999, 7,     1000000 };
@@ -622,9 +622,9 @@ struct peer {
     int version; /* no other; 0: any */
     bool slowly; /* a byte at a time */
     int listener, port;
-    int fd; /* given, or 0: who connects */
+    int fd; /* given, or 0: accepted */
     pthread_t thread;
-    SSL *ssl; /* its bytes are carried by hand */
+    SSL *ssl; /* bytes are moved by carry_in() and carry_out() */
     BIO *in, *out;
     int go[2];
     size_t received;
@@ -912,7 +912,7 @@ static void play_hang_up(struct peer *p)
         ;
 }
 
-/* It reads none of the bytes that it got, so the kernel resets the connection. */
+/* Close without reading the received bytes, so the kernel resets the connection. */
 static void play_reset(struct peer *p)
 {
     char byte;
@@ -968,7 +968,7 @@ TEST(a_server_without_tls_is_reported)
     }
     unavailable_at(&(struct peer){ .version = TLS1_1_VERSION }, play_accept, "127.0.0.1",
                    "no TLS 1.2 or later");
-    /* a server's other port, both ways */
+    /* the port for TLS and the one without, exchanged */
     present(&good);
     (void)snprintf(where, sizeof where, "rediss://u:s3cret@127.0.0.1:%d?timeout=%d",
                    redis_server_port(server), 4 * SHORT);
@@ -984,7 +984,7 @@ TEST(a_server_without_tls_is_reported)
     peer_stop(&p);
 }
 
-/* Records that have no data, without an end. */
+/* Send records without data, endlessly. */
 static void play_tickets(struct peer *p)
 {
     if (!peer_greet(p) || !peer_expect(p, GET))
@@ -1039,7 +1039,7 @@ static struct usher__redis_tls *pair_with(struct peer *p, void (*play)(struct pe
     peer_start(p, play);
     assert_non_null(t);
     assert_int_equal(usher__redis_tls_begin(t, fd[0]), USHER_OK);
-    assert_int_equal(usher__redis_tls_handshake(t), 1); /* the socket waits by itself */
+    assert_int_equal(usher__redis_tls_handshake(t), 1); /* the socket is blocking */
     *ret_fd = fd[0];
     return t;
 }
@@ -1089,7 +1089,7 @@ TEST(a_write_to_a_closed_connection_raises_no_signal)
     (void)close(fd);
 }
 
-/* New keys with each answer, every byte by itself; the client has to send some of its own. */
+/* Answer with new keys each time, byte by byte; the client has to send new keys, too. */
 static void play_new_keys(struct peer *p)
 {
     if (!peer_greet(p))
@@ -1106,7 +1106,7 @@ static void play_new_keys(struct peer *p)
     }
 }
 
-TEST(keys_change_and_bytes_come_one_by_one)
+TEST(keys_may_change_and_bytes_arrive_one_by_one)
 {
     for (int old = 0; old < 2; old++) {
         struct peer p = { .version = old != 0 ? TLS1_2_VERSION : TLS1_3_VERSION, .slowly = true };
@@ -1134,7 +1134,7 @@ TEST(keys_change_and_bytes_come_one_by_one)
 
 enum { PILED = 200, PILED_TEXT = 40000 };
 
-/* Nothing is read while there are new keys, which the client has to answer. */
+/* Send new keys, which the client has to answer, and read nothing. */
 static void play_new_keys_unread(struct peer *p)
 {
     const size_t request = strlen("*2\r\n$4\r\nECHO\r\n$40000\r\n") + PILED_TEXT + 2;
@@ -1155,10 +1155,10 @@ static void play_new_keys_unread(struct peer *p)
     }
     if (p->received != PILED * request)
         problem(p, "not all came");
-    peer_wait(p); /* with answers unread it would break the connection off */
+    peer_wait(p); /* unread answers would reset the connection */
 }
 
-TEST(keys_change_while_the_socket_is_full)
+TEST(keys_may_change_while_the_socket_is_full)
 {
     struct peer p = { .version = TLS1_3_VERSION };
     char *text = calloc(1, PILED_TEXT);
@@ -1186,7 +1186,7 @@ TEST(keys_change_while_the_socket_is_full)
     free(text);
 }
 
-/* Two records that come together, and a part of a third. */
+/* Send two records together, and a part of a third. */
 static void play_answers_together(struct peer *p)
 {
     char buf[256];
@@ -1206,7 +1206,7 @@ static void play_answers_together(struct peer *p)
     peer_wait(p);
 }
 
-/* The second is not waited for: there is nothing in the socket any more. */
+/* The second answer is read without polling, because the socket is empty. */
 TEST(a_reply_in_the_tls_buffer_is_read_without_a_wait)
 {
     struct peer p = { .version = TLS1_3_VERSION };
@@ -1260,7 +1260,7 @@ TEST(bytes_count_when_their_record_is_sent)
 
     for (int i = 0; i < 4; i++) {
         struct peer p = { .version = i % 2 != 0 ? TLS1_2_VERSION : TLS1_3_VERSION };
-        bool by_halves = i >= 2; /* a record is more than the socket takes, or goes in whole */
+        bool by_halves = i >= 2; /* a record is larger than the socket buffer, or fits in */
         struct usher__redis_tls *t;
         size_t written = 0;
         ssize_t n;
@@ -1333,7 +1333,7 @@ static void play_greet_and_reset(struct peer *p)
     p->fd = -1;
 }
 
-/* Nothing was sent, so nothing is unknown; and no signal ends the process. */
+/* Nothing was sent, so the status is unavailable, not unknown; and no signal is raised. */
 TEST(a_lost_server_raises_no_signal)
 {
     struct sigaction before, after;
@@ -1437,7 +1437,7 @@ static struct redis_server *tls_node(int *ret_tls_port)
 static struct redis_cluster *cluster;
 static int tls_port_of_first;
 
-/* Pool number @i: the first half of them are on the first master. */
+/* Write the name of pool @i: the first half of the pools are on the first master. */
 static void pool_name(unsigned i, char name[16])
 {
     for (unsigned k = 0, n = i % (POOLS / MASTERS);; k++) {
@@ -1451,7 +1451,7 @@ static void pool_name(unsigned i, char name[16])
     }
 }
 
-/* Number @number comes into each pool, in one batch. */
+/* Add @number to each pool, in one batch. */
 static void post_to_all(struct usher_engine *e, const char *number, int64_t wait,
                         int64_t timeout_ms)
 {

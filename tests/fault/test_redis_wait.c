@@ -52,7 +52,7 @@ TEST(wait_returns_the_number_of_replicas)
     must(e, "number add p 1 wait=1", USHER_OK, 1);
     must(e, "number reg p 1", USHER_OK, 0);
     must(e, "number call p owner=ann req=r1 wait=1", USHER_OK, 1);
-    must(e, "number call p owner=ann req=r1 wait=1", USHER_OK, 1); /* what was done before */
+    must(e, "number call p owner=ann req=r1 wait=1", USHER_OK, 1); /* the first answer */
     must(e, "number show p 1 wait=1", USHER_OK, 1);
     must(e, "number del p 2 wait=1", USHER_SAME, 1);
     must(e, "queue login q ann wait=1", USHER_OK, 1);
@@ -199,7 +199,7 @@ TEST(posted_commands_do_not_wait_for_other_scopes)
     usher_close(e);
 }
 
-/* More of them than a store keeps connections; on one pool, and one engine, that is watched. */
+/* More than the connections of a store; on one pool of one engine, with a watcher. */
 #define WAITERS 20
 
 TEST(wait_delays_no_other_command)
@@ -307,7 +307,7 @@ TEST(each_master_of_a_cluster_waits_for_its_replicas)
     opt.timeout_ms = SHORT_MS;
     assert_int_equal(usher_open(url, &opt, &e), USHER_OK);
     assert_int_equal(redis_server_kill(cluster->node[MASTERS], SIGSTOP), 0); /* of the first */
-    /* what is the same already has not been written again: one more of each */
+    /* unchanged numbers were not written again: add another one to each pool */
     for (unsigned i = 0; i < POOLS; i++) {
         char text[64];
 

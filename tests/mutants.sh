@@ -873,7 +873,7 @@ mutant 'SQLite: the second page of a range shows what the queue keeps' src/nouns
     's/reading.last, query.version)$/reading.last, (uint64_t)0)/' tests/fault/test_visits 'a_range*'
 mutant 'SQLite: visits of an agent are looked for by time' backends/sqlite/history_table.h \
     's/visit_by_agent ON visit(agent, queue, id, ended_ms)/visit_by_agent ON visit(agent, ended_ms)/' \
-    tests/fault/test_visits 'visits_are*'
+    tests/fault/test_visits 'queries_of_visits*'
 mutant 'engine: a batch takes the time of its commands' src/engine/group_commit.c \
     's/^    return (last - now_ms) \/ 2 <= first - now_ms;/    return now_ms > 0;/' tests/unit/test_batch 'a_batch*'
 mutant 'engine: a caller leaves the queue only where there are lanes' src/engine/group_commit.c \
@@ -1025,7 +1025,7 @@ mutant 'a copy passes for the file in whose place it is' backends/sqlite/file.c 
     tests/fault/test_rollback 'an_older_copy*'
 mutant 'nine gaps: the oldest is forgotten' src/change/work.c \
     's/^        s->gaps\[0\].first = s->gaps\[1\].first;/        s->gaps[0] = s->gaps[1];/' \
-    tests/fault/test_rollback 'a_copy*'
+    tests/fault/test_rollback 'a_complete_copy*'
 mutant 'the first notice behind a loss tells no gap' src/change/work.c \
     's/last->first + 1 == version ? last->last/false ? last->last/' \
     tests/fault/test_rollback 'an_older_copy*'

@@ -3,8 +3,9 @@
  * Direct calls of the scripts, with the keys of the scope declared, on a single server and on a
  * node of a cluster: rule 16 of the specification of the Redis store.
  *
- * With the one key {scope} a script finds the three keys by itself, and while the slot moves that
- * key, which is nowhere, leads to the node where the slot goes: there a second scope would begin.
+ * With the one key {scope} a script derives the three keys itself.  While the slot moves, a call
+ * with that key, which does not exist, is redirected to the target, where a second scope would
+ * begin.
  */
 #include "lib/test.h"
 
@@ -81,7 +82,7 @@ static const char scope[] = "p";
 
 /* ---- calls ----------------------------------------------------------------------------- */
 
-/* The script of @noun, known to @s by @sha. */
+/* Load the script of @noun into @s; store its SHA-1. */
 static void load(struct redis_server *s, const char *noun, char sha[41])
 {
     size_t size;
@@ -101,7 +102,7 @@ static void load(struct redis_server *s, const char *noun, char sha[41])
     free(text);
 }
 
-/* EVALSHA and what is in @text, word by word. */
+/* Call EVALSHA with the words of @text. */
 static redisReply *type(redisContext *c, const char *sha, const char *text)
 {
     const char *words[32] = { "EVALSHA", sha };
@@ -152,7 +153,7 @@ static const char *value_of(const redisReply *reply, const char *name)
     return "";
 }
 
-/* Is it @status, and are @words in its message?  Takes over @reply. */
+/* Check that @reply has @status and @words in its message; free it. */
 static void assert_answer(redisReply *reply, const char *what, const char *status,
                           const char *words)
 {
@@ -163,7 +164,7 @@ static void assert_answer(redisReply *reply, const char *what, const char *statu
     freeReplyObject(reply);
 }
 
-/* Takes over @reply. */
+/* Check that @reply is an error with @words; free it. */
 static void assert_error(redisReply *reply, const char *words)
 {
     if (reply->type != REDIS_REPLY_ERROR || strstr(reply->str, words) == NULL)
@@ -228,8 +229,8 @@ static void write_array(const redisReply *reply, const char *epoch, unsigned lon
     }
 }
 
-/* All but the epoch, which is drawn; names of rooms begin with it.  Versions and tokens are written
- * as they follow *@base, the version before the first one (0: @reply has that). */
+/* Write all but the epoch, which is random; names of rooms begin with it.  Versions and tokens are
+ * written as differences to *@base, the version before the first one (0: set it from @reply). */
 static void write_down(const redisReply *reply, unsigned long long *base, char *to, size_t size)
 {
     bool drawn = strcmp(reply->element[2]->str, "epoch") == 0;
@@ -349,8 +350,8 @@ TEST(a_direct_call_with_one_key_is_refused_on_a_cluster)
                            ": EVALSHA sha 3 t:{p}:%s t:{p}:%s:index t:{p}:%s:held %.*s", noun->noun,
                            noun->noun, noun->noun, (int)strcspn(words, " "), words);
             assert_answer(type(c, sha, one_key("t:", scope, words)), words, "invalid", form);
-            /* and the node goes on: of Valkey 9.1 a call for keys of two slots would have stopped
-             * all scripts */
+            /* the node still runs scripts: on Valkey 9.1 a call for keys of two slots would have
+             * stopped them */
             assert_answer(type(c, sha, declared("t:", scope, noun->noun, noun->line[0].words)),
                           words, "ok", "");
             assert_true(redis_do_ok(node, "FLUSHALL", NULL));
@@ -371,7 +372,7 @@ TEST(a_cluster_is_detected_by_info_or_cluster_info)
         bool on_single;
     } users[] = {
         { "~* ", "+info", true },
-        /* any scope, and one of the two, or neither */
+        /* any scope, with one of the two, or neither */
         { "~t:{*} ~t:{*}:number ~t:{*}:number:index ~t:{*}:number:held ", "+info", true },
         { "~t:{*} ~t:{*}:number ~t:{*}:number:index ~t:{*}:number:held ", "+cluster|info", true },
         { "~t:{*} ~t:{*}:number ~t:{*}:number:index ~t:{*}:number:held ", "", false },
@@ -401,7 +402,7 @@ TEST(a_cluster_is_detected_by_info_or_cluster_info)
             assert_answer(type(c, sha, one_key("t:", scope, "add 1")), rule,
                           goes ? "ok" : "invalid", goes ? "" : "EVALSHA sha 3 t:{p}:number ");
             assert_int_equal(redis_server_keys(servers[k]), goes ? 3 : 0);
-            /* the whole form needs no more rights than the library does */
+            /* the form with all keys needs no more rights than the library */
             assert_answer(type(c, sha, declared("t:", scope, "number", "add 2")), rule, "ok", "");
             assert_int_equal(redis_server_keys(servers[k]), 3);
             redisFree(c);
@@ -451,7 +452,7 @@ TEST(keys_that_are_no_scope_are_named_and_not_written)
         { "3 {p}:number {p}:number:index {p}:number:held ad-d 1", "unknown verb" },
         { "1 {p} HANGUP 1", "unknown verb" },
         { "3 {p}:number {p}:number:index {p}:number:held add", "number is missing" },
-        /* no call of the library, though it is as long as one, or looks so */
+        /* like a call of the library, but none */
         { "3 {p}:number {p}:number:index {p}:number:held "
           "abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyz",
           "unknown verb" },
@@ -508,7 +509,8 @@ TEST(a_scope_is_not_created_twice_while_its_slot_moves)
     assert_answer(reply, "add", "ok", "");
     assert_true(redis_move_begin(&move));
 
-    /* all three still at the source: the one key is nowhere, so it leads to the target */
+    /* all three keys still on the source: the one key does not exist, so it is redirected to the
+     * target */
     assert_error(type(from, sha, one_key("", "moving", "add 7777")), "ASK ");
     assert_answer(asking(to, sha, one_key("", "moving", "add 7777")), "add", "invalid",
                   "EVALSHA sha 3 {moving}:number ");
@@ -650,7 +652,7 @@ static void run(struct usher_engine *e, const char *line, char *answer, size_t s
     usher_reply_done(reply);
 }
 
-/* The texts of the array @name as JSON; "": there is no such name. */
+/* Write the texts of the array @name as JSON; "" if there is no such name. */
 static void texts_of(const redisReply *reply, const char *name, char *to, size_t size)
 {
     size_t n = 0;
@@ -672,7 +674,7 @@ static void texts_of(const redisReply *reply, const char *name, char *to, size_t
     }
 }
 
-/* Formats as the library reads them.  A direct call has the code of the check digit. */
+/* Formats as the library parses them.  A direct call has the code of the check digit. */
 static const struct {
     const char *format, *check;
     unsigned code;
@@ -775,7 +777,7 @@ TEST(single_serials_and_the_ends_of_many_are_printed)
     redisFree(c);
 }
 
-/* Is each text in @reply UTF-8? */
+/* Return whether each text in @reply is UTF-8. */
 static bool is_utf8(const redisReply *reply)
 {
     for (size_t i = 0; i < reply->elements; i++) {
@@ -907,8 +909,8 @@ static const struct {
     { "\xe2\xc2\x80\x82\xac", 5 },
 };
 
-/* A change of a scope (NULL: none), and what reads it then, in the words of direct calls.  The
- * library reads the same scope. */
+/* A change of a scope (NULL: none), and a read of it, as direct calls.  The library reads the same
+ * scope. */
 static const struct {
     const char *noun, *write, *read;
 } same[] = {
@@ -949,7 +951,7 @@ static const struct {
     { "id", "next now 1000", "changes" },
 };
 
-/* Does @words, read by a direct call with json=1, answer the bytes of the library? */
+/* Check that a direct call @words with json=1 returns the same bytes as the library. */
 static void assert_same(struct usher_engine *e, redisContext *c, const char *sha, const char *noun,
                         const char *words)
 {
@@ -1082,8 +1084,8 @@ static void keep_fault(void *payload, const char *line)
     (void)snprintf(payload, 128, "%s", line);
 }
 
-/* `room open` answers where the entry of the room belongs.  usher_check() names a room without an
- * entry, and the library lists the room when a second call has put the entry. */
+/* `room open` returns the place of the room's entry.  usher_check() reports a room without an
+ * entry, and the library lists the room after a second call has written the entry. */
 TEST(a_room_is_listed_after_a_second_call)
 {
     static const char *const names[] = { "r",       "hall",
@@ -1149,7 +1151,7 @@ TEST(a_room_is_listed_after_a_second_call)
     redisFree(c);
 }
 
-/* -1: the keys have no time to live; -2: there are none.  They have the same. */
+/* Return the time to live of the keys, which all have the same; -1: none; -2: no keys. */
 static long long time_to_live(redisContext *c)
 {
     static const char *const ends[] = { "", ":index", ":held" };
@@ -1203,7 +1205,7 @@ TEST(keys_of_bans_of_a_closed_room_expire)
     redisFree(c);
 }
 
-/* The numbers are taken, and no script ends between its writes. */
+/* The damage is reported, and no script ends between its writes. */
 TEST(a_damaged_format_is_reported)
 {
     static const char damage[] =

@@ -25,7 +25,7 @@
 #define ROOMS 30
 #define TIMEOUT_MS 1500
 #define OVER_MS (budget_slow() ? 400 : 250)  /* a call may take beyond its deadline */
-#define CALM_MS (budget_slow() ? 1500 : 300) /* a call of a node that lives takes */
+#define CALM_MS (budget_slow() ? 1500 : 300) /* a call of a living node takes */
 #define WINDOW_MS 800                        /* calls are counted for this time */
 #define PATIENCE_MS 60000
 
@@ -33,11 +33,11 @@ struct caller {
     unsigned number, home; /* the master whose pools it uses */
     pthread_t thread;
     _Atomic unsigned calls, failures;
-    _Atomic int64_t worst_us; /* of what was begun since it was set to 0 */
+    _Atomic int64_t worst_us; /* of calls since it was set to 0 */
     char bad[256];
 };
 
-/* The others must not take it for dead, because no other node could have its slots. */
+/* The others must not take it for dead, because no other node could take over its slots. */
 static const char *const patient[] = { "cluster-node-timeout 60000", NULL };
 static const struct redis_server_options patience = { .config = patient };
 
@@ -49,7 +49,7 @@ static struct caller callers[THREADS];
 static unsigned running; /* of them */
 static pthread_t pulse;
 static _Atomic bool stop;
-static _Atomic int64_t late_us; /* so late was a thread that only sleeps */
+static _Atomic int64_t late_us; /* the delay of a thread that only sleeps */
 
 static enum usher_status timed(struct caller *c, struct usher_result *r, const char *text)
 {
@@ -69,7 +69,7 @@ static enum usher_status timed(struct caller *c, struct usher_result *r, const c
     return status;
 }
 
-/* A call and its end, pool after pool; what failed is tried again as it was. */
+/* Call and hang up on each pool in turn; repeat a command that failed. */
 static void *caller_main(void *payload)
 {
     struct caller *c = payload;
@@ -174,7 +174,7 @@ static int begin(void **state)
     return 0;
 }
 
-/* Takes those that a test has left which failed. */
+/* End threads that a failed test has left. */
 static void callers_end(void)
 {
     atomic_store(&stop, true);
@@ -195,7 +195,7 @@ static int end(void **state)
     return 0;
 }
 
-/* @r has rooms, says that there are more, and where: it waited once for the node that is dead. */
+/* Check that @r has some rooms and names the dead node, and that the call waited for it once. */
 static void some_rooms(const char *what, const struct usher_result *r, const char *port,
                        int64_t begin_us)
 {
@@ -306,7 +306,7 @@ TEST_WITH(a_stopped_master_delays_no_other_master, begin, end)
         atomic_store(&callers[i].worst_us, 0);
     for (unsigned m = 0; m < MASTERS; m++)
         from[m] = calls_of(m);
-    /* till after the first deadlines of those who call the dead one */
+    /* until the first calls to the dead node have timed out */
     wait_ms(WINDOW_MS);
     for (unsigned m = 0; m < MASTERS; m++)
         n[m] = calls_of(m) - from[m];
@@ -330,7 +330,7 @@ TEST_WITH(a_stopped_master_delays_no_other_master, begin, end)
             all_then += n[m];
         }
     }
-    /* who of them gets on is for the machine to say: the bench (P17) measures it */
+    /* which of them progress depends on the machine: the bench (P17) measures it */
     if (all_then < all_before / (budget_slow() ? 4 : 2))
         fail_msg("the others had %u calls of %u", all_then, all_before);
 

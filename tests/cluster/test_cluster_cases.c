@@ -30,7 +30,7 @@
 #define BATCH_MAX 80
 /* ms that a call may take beyond its deadline: 50, and what a busy machine adds */
 #define OVER 3000
-#define OVER_AT_BEST (budget_slow() ? 1000 : 250) /* of several tries, one is as quick */
+#define OVER_AT_BEST (budget_slow() ? 1000 : 250) /* the best of several tries */
 #define SCOPE_MAX 16
 #define TEXT_MAX 96
 
@@ -62,7 +62,7 @@ static struct usher_engine *engine_on(const struct fake *f, int64_t timeout_ms)
     return engine_at(fake_url(f, url), timeout_ms);
 }
 
-/* At one of the nodes only. */
+/* Open an engine whose URL has only this node. */
 static struct usher_engine *engine_by(const struct fake *f, int node, int64_t timeout_ms)
 {
     char url[64];
@@ -71,7 +71,8 @@ static struct usher_engine *engine_by(const struct fake *f, int node, int64_t ti
     return engine_at(url, timeout_ms);
 }
 
-/* Scope number @i of those whose slots are in share @node of @nodes, as fake_start() deals. */
+/* Write the name of scope @i of those with slots on @node of @nodes, as fake_start() assigns them.
+ */
 static const char *scope_at(int node, int nodes, int i, char name[SCOPE_MAX])
 {
     for (int k = 0; i >= 0; k++) {
@@ -92,7 +93,7 @@ struct one {
     atomic_bool there;
 };
 
-/* false: it is none of those that are waited for. */
+/* Return false if the event is not of an awaited command. */
 static bool hear(const struct usher_event *event)
 {
     struct one *one = event->tag;
@@ -164,7 +165,7 @@ static enum usher_status done(struct usher_engine *e, const char *text, struct u
     return r->status;
 }
 
-/* Returns the node that ran it. */
+/* Return the node that executed it. */
 static int must(struct usher_engine *e, const char *text)
 {
     struct usher_result r;
@@ -260,7 +261,7 @@ static void caller_start(struct caller *c, struct usher_engine *e)
     assert_int_equal(pthread_create(&c->thread, NULL, call, c), 0);
 }
 
-/* Each EVALSHA that came to @node has an ASKING directly before it, on its connection. */
+/* Check that each EVALSHA to @node follows directly on an ASKING of its connection. */
 static void assert_each_asks(struct fake *f, int node)
 {
     const char *line, *before = "";
@@ -274,7 +275,7 @@ static void assert_each_asks(struct fake *f, int node)
     }
 }
 
-/* Scope @scope has its own version in answers to number add: @version, of @node. */
+/* From now on @node answers `number add` on @scope with @version. */
 static void answers_are(struct fake *f, int node, const char *scope, uint64_t version)
 {
     char with[SCOPE_MAX + 16], answer[FAKE_ANSWER_MAX];
@@ -398,7 +399,8 @@ TEST(moved_is_followed_and_remembered)
 
     scope_at(0, 2, 0, scope);
     fake_migrated(f, fake_slot(scope), 1);
-    fake_error(f, FAKE_ALL, "CLUSTER SLOTS", 0, "ERR not now"); /* so the map does not say it */
+    fake_error(f, FAKE_ALL, "CLUSTER SLOTS", 0,
+               "ERR not now"); /* so the map does not have the new owner */
     for (int i = 0; i < 3; i++)
         assert_int_equal(add(e, scope), 1);
     assert_int_equal(fake_seen(f, 0, "EVALSHA"), 1);
@@ -424,7 +426,7 @@ TEST(moved_to_the_same_node_opens_a_new_connection)
     assert_true(fake_connections(f, 0) > connections);
     usher_close(e);
 
-    /* and it does not help: no loop without a pause */
+    /* if the new connection gets MOVED, too, there is a pause between tries */
     e = engine_on(f, SHORT);
     fake_forget(f, FAKE_ALL);
     fake_error(f, 0, "EVALSHA", 0, "MOVED %d 127.0.0.1:%d", fake_slot(scope), fake_port(f, 0));
@@ -438,7 +440,7 @@ TEST(two_nodes_that_redirect_to_each_other_get_few_requests)
 {
     static const char *const words[] = { "MOVED", "ASK" };
 
-    const int64_t wait = budget_slow() ? 2000 : 500; /* connections are made in it as well */
+    const int64_t wait = budget_slow() ? 2000 : 500; /* includes the time to connect */
 
     for (int i = 0; i < 2; i++) {
         struct fake *f = cluster_of(2);
@@ -515,7 +517,7 @@ TEST(an_incomplete_redirect_is_ignored)
 
 /* ---- the map ---- */
 
-/* A view in which @host is that of the only master. */
+/* From now on @node answers with a map with one master at @host. */
 static void view_is(struct fake *f, int node, const char *range, const char *host, int of,
                     const char *id)
 {
@@ -576,7 +578,7 @@ TEST(an_impossible_map_is_rejected)
         (void)snprintf(url, sizeof url, "redis+cluster://127.0.0.1:%d?timeout=500",
                        fake_port(f, 0));
         assert_int_equal(usher_open(url, NULL, &e), USHER_UNAVAILABLE);
-        e = engine_on(f, LONG); /* the next one is asked */
+        e = engine_on(f, LONG); /* the map of the next node is requested */
         assert_int_equal(add(e, scope_at(0, 2, 0, scope)), 0);
         assert_int_equal(add(e, scope_at(1, 2, 0, scope)), 1);
         usher_close(e);
@@ -614,7 +616,7 @@ TEST(another_cluster_at_an_old_address_gets_no_command)
     for (int i = 0; i < 3; i++)
         assert_int_equal(add(e, scope_at(i, 3, 0, scope[i])), i);
     (void)snprintf(text, sizeof text, "number add %s 1", scope[0]);
-    /* one that has all slots of its own */
+    /* another cluster, whose node has all slots */
     fake_give(f, 0, 0, FAKE_SLOTS - 1, 0);
     fake_rule(f, 0, &id);
     view_is(f, 0, WHOLE, "$-1\r\n", 0, other);
@@ -647,7 +649,7 @@ TEST(moved_requests_the_map)
     int64_t from;
 
     scope_at(1, 2, 0, other);
-    for (int i = 0; i < 2; i++) { /* the second time soon after it was asked */
+    for (int i = 0; i < 2; i++) { /* the second time soon after the first request */
         maps = fake_seen(f, FAKE_ALL, "CLUSTER SLOTS");
         scope_at(0, 2, i, scope);
         fake_migrated(f, fake_slot(scope), 1);
@@ -684,7 +686,7 @@ TEST(nodes_of_the_url_are_tried_when_all_known_are_gone)
 
 TEST(slots_of_a_loading_node_are_requested_from_others)
 {
-    /* a command, the beginning of a connection */
+    /* at a command, and at the begin of a connection */
     for (int i = 0; i < 4; i++) {
         struct fake *f = cluster_of(3);
         struct usher_engine *e = engine_by(f, 1, LONG);
@@ -790,7 +792,7 @@ TEST(many_redirects_cause_few_map_requests)
         struct fake_rule r = { .match = "EVALSHA", .with = with, .action = FAKE_ERROR };
         char text[64];
 
-        /* by its owner each is sent to the other one, which then has it */
+        /* the owner of each scope redirects it to the other node, which then has it */
         scope_at(i % 2, 2, i, scope);
         (void)snprintf(with, sizeof with, "{%s}", scope);
         (void)snprintf(text, sizeof text, "MOVED %d 127.0.0.1:%d", fake_slot(scope),
@@ -851,7 +853,7 @@ TEST(a_redirect_in_a_pipeline_mixes_no_answers)
     fake_stop(f);
 }
 
-#ifndef POSTED /* one batch at a time is under way to a node */
+#ifndef POSTED /* when posted, one batch at a time is under way to a node */
 TEST(a_pending_answer_outlives_a_change_of_the_map)
 {
     struct fake *f = cluster_of(2);
@@ -866,7 +868,7 @@ TEST(a_pending_answer_outlives_a_change_of_the_map)
     many_put(&c.m, "number add %s 1", scope);
     caller_start(&c, e);
     assert_true(fake_wait_seen(f, 0, "EVALSHA", 1, LONG));
-    /* all moves, and another caller makes it known */
+    /* all slots move, and another caller's redirect updates the map */
     fake_give(f, FAKE_ALL, 0, FAKE_SLOTS - 1, 1);
     assert_int_equal(add(e, other), 1);
     assert_int_equal(add(e, other), 1);
@@ -932,7 +934,7 @@ TEST(two_of_three_nodes_answer_when_one_breaks)
             many_is(&m, k, k == 4 ? USHER_UNKNOWN : USHER_OK);
         assert_int_equal(fake_seen(f, 0, "EVALSHA"), 2);
         assert_int_equal(fake_seen(f, 2, "EVALSHA"), 2);
-        /* what may be repeated was, the other one not */
+        /* the repeatable command was repeated, the other one not */
         assert_int_equal(fake_seen(f, 1, "EVALSHA"), 2 - i);
         many_done(&m);
         usher_close(e);
@@ -951,7 +953,7 @@ static bool one_node_is_silent(const char *word)
     bool in_time;
 
     rule_of(f, 0, word, 0, FAKE_SILENT);
-    /* a script that another node has is not loaded: its text comes with a call */
+    /* a script that another node has is not loaded: a call carries its text */
     if (strcmp(word, "SCRIPT") == 0) {
         fake_error(f, 0, "EVALSHA", 0, "NOSCRIPT No matching script. Please use EVAL.");
         rule_of(f, 0, "EVAL", 0, FAKE_SILENT);
@@ -1119,7 +1121,7 @@ TEST(a_new_master_is_found_among_the_hosts)
 
 #ifdef POSTED
 
-/* One turn of a loop; the longest call of it is remembered, in us. */
+/* Run one iteration of a loop; store the duration of the longest call, in us. */
 struct loop {
     struct usher_engine *e;
     struct usher_result r[BATCH_MAX];
@@ -1158,7 +1160,7 @@ static void loop_turn(struct loop *l)
     } while (event != NULL);
 }
 
-/* Until @n are there, or LONG is over. */
+/* Run the loop until @n answers have come; fail after LONG. */
 static void loop_until(struct loop *l, size_t n)
 {
     int64_t until = clock_ms() + LONG;
@@ -1223,7 +1225,7 @@ TEST(a_silent_node_delays_only_its_own_scopes)
                     (i == 0 && l.r[0].status == USHER_UNKNOWN));
         assert_in_range(clock_ms() - from, wait - 100, wait + OVER);
         print_message("longest %" PRId64 " us\n", l.longest_us);
-        /* a call that waits does so until then; the machine has other things to do as well */
+        /* a call that waited would take until then; the bound allows for a loaded machine */
         assert_in_range(l.longest_us, 0, wait * 1000 / 3);
         loop_done(&l);
         usher_close(l.e);
@@ -1256,7 +1258,7 @@ static const char *scope_not(int node, const char *name)
     return scope;
 }
 
-/* By a call, with less time than what is posted. */
+/* Add a number by a blocking call, with less time than the posted commands have. */
 static void add_by_call(struct usher_engine *e, const char *scope)
 {
     const struct usher_value v = USHER_T(USHER_FIELD_NUMBER, "1");
@@ -1378,7 +1380,7 @@ TEST(a_call_completes_a_posted_command_of_its_slot)
     fake_stop(f);
 }
 
-/* All slots go to another node: what is posted then waits for what was before. */
+/* All slots move to another node: later commands of a scope wait for earlier ones. */
 TEST(a_scope_that_moves_keeps_its_order)
 {
     struct fake *f = cluster_of(3);
@@ -1411,7 +1413,7 @@ TEST(a_scope_that_moves_keeps_its_order)
     assert_int_equal(l.r[3].epoch, FAKE_EPOCH(1));
     assert_int_equal(l.r[0].status, USHER_OK);
     assert_int_equal(l.r[3].status, USHER_OK);
-    /* and now it is one of that node's, where one thing is under way at a time */
+    /* now the scope is on node 1, where one batch is under way at a time */
     scope_at(1, 3, 0, other);
     (void)snprintf(with, sizeof with, "{%s}", other);
     fake_rule(f, 1, &held);
@@ -1471,7 +1473,7 @@ TEST(close_abandons_batches_under_way)
         for (int k = 0; k < 20; k++)
             loop_turn(&l);
         for (int k = 0; k < 2 && i % 3 == 0; k++)
-            assert_int_equal(fake_seen(f, k, "EVALSHA"), 2); /* neither waits for the other */
+            assert_int_equal(fake_seen(f, k, "EVALSHA"), 2); /* neither side waits for the other */
         if (forks) {
             pid_t child = fork();
 

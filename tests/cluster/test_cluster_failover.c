@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Every noun with default settings, and pools with a lease and `outage=`, in scopes on all masters,
- * while a master dies or stops: each holder that reports afterwards still has what it had before,
- * with the same token.  A third of the pools and queues are closed and a third stopped: they still
- * are, and accept no caller.
+ * while a master dies or stops.  Each holder that reports afterwards still has its hold, with the
+ * same token.  A third of the pools and queues are closed and a third stopped: they stay so, and
+ * accept no caller.
  *
  * A master that stops does so until a call to it has failed; with USHER_LONG=1 for 20 s, more than
  * the 15 s after which a queue ends an agent or a user that does not report.
@@ -18,12 +18,12 @@
 #define MASTERS 3
 #define EACH 6 /* scopes of each noun */
 #define PATIENCE_MS 60000
-#define SHORT_MS 500 /* of a call that is to fail */
+#define SHORT_MS 500 /* of a call that fails */
 #define STOP_S 20
 
 /* The answers in scope i of each noun. */
 struct handed {
-    uint64_t call, seat, login, serial; /* tokens; the login that the room is of */
+    uint64_t call, seat, login, serial; /* tokens; the login of the agent of the seat */
     int64_t id;
 };
 
@@ -106,7 +106,7 @@ static void hand_out(struct usher_engine *e, unsigned i, struct handed *h)
     }
 }
 
-/* A caller and a user that come now. */
+/* Check that a new caller and a new user are accepted, or refused by the mode. */
 static void come(struct usher_engine *e, unsigned i)
 {
     struct usher_result r;
@@ -122,7 +122,7 @@ static void come(struct usher_engine *e, unsigned i)
         OK("queue leave desk%u late", i);
 }
 
-/* All of them report. */
+/* Check that all holders report with success. */
 static void report(struct usher_engine *e, unsigned i, struct handed *h)
 {
     struct usher_result r;
@@ -198,14 +198,15 @@ static void dies(void)
     struct redis_server *master = a_master(), *heir = redis_cluster_replica_of(cluster, master);
 
     assert_non_null(heir);
-    for (int i = 0; i < cluster->nodes; i++) /* what was answered is on the replicas */
+    for (int i = 0; i < cluster->nodes;
+         i++) /* wait until the replicas have all answered commands */
         freeReplyObject(redis_do(cluster->node[i], "WAIT", "1", "10000", NULL));
     assert_int_equal(redis_server_kill(master, SIGKILL), 0);
     assert_true(redis_server_wait_info(heir, "replication", "role:master", PATIENCE_MS));
     assert_true(redis_cluster_wait_ok(cluster, PATIENCE_MS));
 }
 
-/* Ask in all slots, until one is not answered. */
+/* Call in all slots, until a call fails. */
 static void stops(void)
 {
     struct redis_server *master = a_master();
@@ -258,12 +259,12 @@ static int stop(void **state)
     return 0;
 }
 
-TEST_WITH(all_that_report_are_there_after_a_master_died, impatient, stop)
+TEST_WITH(holders_keep_their_holds_after_a_master_died, impatient, stop)
 {
     through(dies);
 }
 
-TEST_WITH(all_that_report_are_there_after_a_master_stopped, patient, stop)
+TEST_WITH(holders_keep_their_holds_after_a_master_stopped, patient, stop)
 {
     through(stops);
 }

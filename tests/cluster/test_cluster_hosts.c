@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Nodes that have names: three masters that announce host names, and a client that requests a map
- * of names.  A name that cannot be resolved fails only commands that need its node, and only while
- * the name is announced.
+ * Nodes that have names: three masters that announce host names, and a URL with such a name.  A
+ * name that cannot be resolved fails only commands that need its node, and only while the name is
+ * announced.
  */
 #include "lib/test.h"
 
@@ -57,7 +57,7 @@ static void name_pools(void)
     }
 }
 
-/* All nodes say that the last one has @name. */
+/* Let all nodes announce @name for the last one. */
 static void announce(const char *name)
 {
     int64_t end_ms = clock_ms() + PATIENCE_MS;
@@ -97,7 +97,7 @@ TEST(nodes_are_found_by_their_names)
     usher_close(e);
 }
 
-/* The answer to CLUSTER SLOTS has the address besides. */
+/* The answer to CLUSTER SLOTS has the address as well. */
 TEST(an_unresolved_name_fails_only_commands_of_its_node)
 {
     char name[100]; /* a part of it is longer than 63, so no server is queried for it */

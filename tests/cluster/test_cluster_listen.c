@@ -59,7 +59,7 @@ static void pair_end(struct pair *p)
     usher_close(p->a);
 }
 
-/* A change is received while the clock stands still. */
+/* Check that a change is received while the clock is stopped. */
 static void at_once(const struct pair *p)
 {
     expect_ok(p->a, "room get %s", p->room); /* its connection is made */
@@ -159,7 +159,7 @@ static void hand_over(const struct pair *p)
     assert_true(redis_cluster_hand_over(cluster, home_of(p->room), FOLLOW_PATIENCE_MS));
 }
 
-TEST(a_master_that_is_replaced_is_left)
+TEST(a_follower_leaves_a_replaced_master)
 {
     struct pair p;
 
@@ -173,8 +173,8 @@ TEST(a_master_that_is_replaced_is_left)
     pair_end(&p);
 }
 
-/* The slot is another node's when its master is missed by the others. */
-TEST(a_master_that_dies_is_left)
+/* Another node gets the slot when the others notice that its master has died. */
+TEST(a_follower_leaves_a_dead_master)
 {
     struct redis_server *old, *now;
     struct pair p;

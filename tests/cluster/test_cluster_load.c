@@ -17,7 +17,7 @@
  *   nothing:  if nothing can be lost, no answer is `lost`.
  *   in time:  no call takes longer than its deadline, 50 ms, and the delay that the machine causes
  *             in a thread that only sleeps.
- *   calm:     no call fails before, or if it begins 2 s after the cluster is ok again.
+ *   calm:     no call fails before the event, or if it begins 2 s after the cluster is ok again.
  *   valid:    the audit of all masters finds no fault.
  *
  * One process has a library of another version: its scripts have other texts, and so other hashes.
@@ -46,7 +46,7 @@
 #define THREADS 2
 #define CLIENTS (PROCESSES * THREADS)
 #define ENTRIES 16384 /* in one journal */
-#define HOLDS 6       /* a client has at once */
+#define HOLDS 6       /* holds of a client at once */
 #define NUMBERS 12    /* of each pool */
 #define AGENTS 4      /* of each queue */
 #define SCOPES 3      /* of each noun: one on each master, at first */
@@ -63,21 +63,21 @@ enum noun { NUMBER, BILL, IDS, ROOM, VISIT, NOUNS };
 static const char *const letter[NOUNS] = { "p", "b", "i", "r", "q" };
 
 enum act {
-    TAKE, /* it was given */
-    SHOW, /* and shown: renewed */
+    TAKE, /* issued */
+    SHOW, /* renewed, or another use of its token */
     GIVE  /* and given back: hung up, confirmed, finished */
 };
 
 /* An answer to a client. */
 struct entry {
     int64_t begin_us, end_us;
-    int64_t until_us;        /* of TAKE: when it was first tried to give it back, else NEVER */
+    int64_t until_us;        /* of TAKE: when the client first tried to give it back, else NEVER */
     uint64_t token, version; /* of the thing; of the answer */
     int64_t first;           /* of ids */
     uint8_t noun, scope, act, status;
-    bool returned;  /* GIVE of a bill: it may be given to others */
-    bool confirmed; /* TAKE of a bill: it was */
-    bool back;      /* TAKE: of something that was lost */
+    bool returned;  /* GIVE of a bill: it may be issued again */
+    bool confirmed; /* TAKE of a bill: it was confirmed */
+    bool back;      /* TAKE: of a lost thing */
     char id[24];    /* a number, bill, room of an agent, value */
     char other[24]; /* an owner, the value before */
 };
@@ -92,7 +92,8 @@ struct hold {
 /* The answers to one client, in memory that its process shares with ours. */
 struct journal {
     _Atomic size_t n;
-    _Atomic unsigned calls, calm_calls; /* in all; since it is calm, and since the last failure */
+    _Atomic unsigned calls,
+        calm_calls; /* in all; since the cluster is calm, and since the last failure */
     _Atomic unsigned unavailable, unknown, lost;
     _Atomic int64_t over_us;     /* the most that a call took beyond its deadline */
     _Atomic int64_t failed_us;   /* the end of the last call that failed */
@@ -103,9 +104,9 @@ struct journal {
 struct shared {
     _Atomic bool stop;
     _Atomic int64_t change_us, calm_us; /* 0: not yet */
-    _Atomic int64_t late_us;            /* so late was the machine */
+    _Atomic int64_t late_us;            /* the delay of a thread that only sleeps */
     _Atomic unsigned ready;
-    struct trail trail[PROCESSES]; /* kept as it was when a call of it failed that must not */
+    struct trail trail[PROCESSES]; /* kept after a call that must not fail */
     struct journal of[CLIENTS];
 };
 
@@ -115,10 +116,10 @@ struct client {
     struct usher_engine *e;
     int64_t timeout_ms;
     struct journal *j;
-    unsigned names; /* so that none comes twice */
+    unsigned names; /* so that no name is used twice */
     struct hold hold[HOLDS];
     size_t n_hold;
-    char value[SCOPES][24]; /* of the rooms' field, as far as it knows */
+    char value[SCOPES][24]; /* the last known value of each room's field */
 };
 
 static struct shared *shared;
@@ -133,12 +134,13 @@ static struct {
     const char *what;
     uint64_t seed, random;
     bool loses;
-    bool apart; /* one master and every other process are at the first end of the cable */
+    bool apart; /* one master and every other process are at the first end of the network cut */
 } now;
 
 /* ---- another version of the library --------------------------------------------------------- */
 
-/* The linker gives the library the second for the first, which is the third here (--wrap). */
+/* The library calls the second function in place of the first, which is named as the third
+ * (--wrap). */
 enum usher_status usher__redis_script(const char *noun, char *buffer, size_t size,
                                       size_t *ret_length);
 enum usher_status __wrap_usher__redis_script(const char *noun, char *buffer, size_t size,
@@ -222,7 +224,7 @@ static void bad(struct client *c, const char *format, ...)
     va_end(ap);
 }
 
-/* A call from @begin_us to @end_us is counted, and judged by what can be seen at once. */
+/* Count a call from @begin_us to @end_us, and check its time and status. */
 static void count(struct client *c, const char *text, enum usher_status status, const char *message,
                   int64_t begin_us, int64_t end_us)
 {
@@ -261,8 +263,9 @@ static void count(struct client *c, const char *text, enum usher_status status, 
             usher_status_word(status), message, (begin_us - calm_us) / 1000);
 }
 
-/* The same again while it fails.  *@ret_first_us is when it was tried first; *@ret_unsure: an
- * earlier try may have been applied.  The reply is the caller's. */
+/* Execute a command, and repeat it while it fails.  Store the time of the first try in
+ * *@ret_first_us, and in *@ret_unsure whether an earlier try may have been applied.  The caller
+ * owns the reply. */
 static enum usher_status ask(struct client *c, struct usher_result *r, int64_t *ret_first_us,
                              bool *ret_unsure, const char *format, ...)
     __attribute__((format(printf, 5, 6)));
@@ -308,7 +311,7 @@ static struct entry *note(struct client *c, enum noun noun, unsigned scope, enum
     return t;
 }
 
-/* Something was done with what @taken stands for. */
+/* Note a command on the thing of @taken. */
 static struct entry *note_of(struct client *c, const struct entry *taken, enum act act,
                              enum usher_status status, const struct usher_result *r,
                              int64_t begin_us)
@@ -359,7 +362,7 @@ static void take_number(struct client *c, unsigned scope)
         (void)snprintf(t->id, sizeof t->id, "%.20s", r.of.number.number);
         memcpy(t->other, owner, sizeof owner);
         hold_add(c, t, scope, "");
-    } else if (failed(status)) { /* the last try: perhaps it has one now */
+    } else if (failed(status)) { /* the last try: the user may have a room now */
         memcpy(note(c, NUMBER, scope, TAKE, status, &r, begin_us)->other, owner, sizeof owner);
     } else if (status != USHER_EMPTY) {
         bad(c, "number call: %s (%s)", usher_status_word(status), r.message);
@@ -414,7 +417,7 @@ static void take_ids(struct client *c, unsigned scope)
     usher_result_done(&r);
 }
 
-/* Replace the value that is known; else get to know it. */
+/* Replace the known value of the field; if it is unknown, read it. */
 static void set_field(struct client *c, unsigned scope)
 {
     const char *name = scope_name[ROOM][scope];
@@ -455,7 +458,7 @@ static void set_field(struct client *c, unsigned scope)
     usher_result_done(&r);
 }
 
-/* @user has a room, as @r says. */
+/* Note that @user has the room in @r. */
 static struct entry *seated(struct client *c, unsigned scope, const char *user,
                             enum usher_status status, const struct usher_result *r,
                             int64_t begin_us)
@@ -562,7 +565,7 @@ static void renew(struct client *c, struct hold *h)
         hold_drop(c, h);
 }
 
-/* Several are renewed at once, wherever they are. */
+/* Renew several holds in one batch, on any nodes. */
 static void renew_all(struct client *c)
 {
     struct usher_operation commands[HOLDS];
@@ -664,7 +667,7 @@ static void turn(struct client *c)
     }
 }
 
-/* With a journal that is full. */
+/* Only read, because the journal is full. */
 static void look_only(struct client *c)
 {
     struct usher_result r;
@@ -687,12 +690,12 @@ static void *client_main(void *payload)
             turn(c);
         else
             look_only(c);
-        rest_us(1000 + (long)n / 4); /* so that it is full late */
+        rest_us(1000 + (long)n / 4); /* slower as the journal fills */
     }
     return NULL;
 }
 
-/* How late is a thread that only sleeps? */
+/* Measure the delay of a thread that only sleeps. */
 static void *pulse_main(void *payload)
 {
     (void)payload;
@@ -748,7 +751,7 @@ static int process(unsigned number, uint64_t seed)
 
 /* ---- the load, from outside --------------------------------------------------------------- */
 
-/* Processes that end are gone; how they ended. */
+/* Fail if a process has ended. */
 static void look_at_children(void)
 {
     for (unsigned i = 0; i < PROCESSES; i++) {
@@ -769,7 +772,7 @@ static void look_at_journals(void)
             wrong("client %u: %s\n", i, shared->of[i].bad);
 }
 
-/* Until each client has done @n calls, in all or since all is well again. */
+/* Wait until each client has made @n calls, in all or since the cluster is calm. */
 static void wait_calls(unsigned n, bool calm)
 {
     int64_t end_us = clock_us() + PATIENCE_MS * 1000;
@@ -985,7 +988,7 @@ static void know(const struct entry *t, uint64_t version)
     k->lost = false;
 }
 
-/* Every version that is in a journal, once each. */
+/* Collect every version of the journals, once each. */
 static void gather_versions(void)
 {
     size_t n = 0;
@@ -1047,7 +1050,7 @@ static int taken_compare(const void *a, const void *b)
     return order != 0 ? order : x->token < y->token ? -1 : x->token > y->token;
 }
 
-/* Do @a and @b, of one scope, stand for the same thing? */
+/* Return whether @a and @b, of one scope, are of the same thing. */
 static bool same_thing(const struct entry *a, const struct entry *b)
 {
     if (a->noun == IDS)
@@ -1055,7 +1058,7 @@ static bool same_thing(const struct entry *a, const struct entry *b)
     return strcmp(a->noun == ROOM ? a->other : a->id, b->noun == ROOM ? b->other : b->id) == 0;
 }
 
-/* Had they it at the same time, for sure? */
+/* Return whether both certainly had it at the same time. */
 static bool together(const struct entry *a, const struct entry *b)
 {
     int64_t begin_us = a->end_us > b->end_us ? a->end_us : b->end_us;
@@ -1275,7 +1278,7 @@ static bool is_master(struct redis_server *s)
     return says(s, "replication", "role:master");
 }
 
-/* The masters are those with slots, in the order of the slots of the first scopes. */
+/* Return the master of scope @k of each noun. */
 static struct redis_server *master_of(unsigned scope)
 {
     struct redis_server *s = NULL;
@@ -1303,7 +1306,7 @@ static void all_run(void)
             assert_true(redis_server_restart(cluster->node[i]));
 }
 
-/* All run, are well, agree, and each replica has what its master has. */
+/* Wait until all nodes run and agree, and each replica has its master's data. */
 static void wait_whole(void)
 {
     int64_t end_us = clock_us() + PATIENCE_MS * 1000;
@@ -1359,7 +1362,7 @@ static void must(struct usher_engine *e, const char *format, ...)
     usher_result_done(&r);
 }
 
-/* The first number is confirmed for ever: to show it with any token changes nothing. */
+/* Confirm the first number: later uses of it, with any token, change nothing. */
 static void settle_first_bill(struct usher_engine *e, const char *name)
 {
     struct usher_result r;
@@ -1370,7 +1373,7 @@ static void settle_first_bill(struct usher_engine *e, const char *name)
     usher_result_done(&r);
 }
 
-/* Scopes of each noun on each master, which have what is needed, as their replicas. */
+/* Make scopes of each noun on each master, and wait until the replicas have them. */
 static void furnish(void)
 {
     struct usher_engine *e;
@@ -1384,7 +1387,8 @@ static void furnish(void)
             must(e, "number add %s %d", scope_name[NUMBER][k], 101 + i);
             must(e, "number reg %s %d", scope_name[NUMBER][k], 101 + i);
         }
-        must(e, "number add %s 100", scope_name[NUMBER][k]); /* is asked for, and not given out */
+        must(e, "number add %s 100",
+             scope_name[NUMBER][k]); /* used by known_line(), and never issued */
         must(e, "serial rule %s prefix=B width=6 mode=gapfree", scope_name[BILL][k]);
         settle_first_bill(e, scope_name[BILL][k]);
         must(e, "id create %s", scope_name[IDS][k]);
@@ -1395,7 +1399,7 @@ static void furnish(void)
             must(e, "queue login %s agent%d", scope_name[VISIT][k], i);
     }
     usher_close(e);
-    /* WAIT is for what the connection itself has written */
+    /* WAIT waits for the writes of its own connection */
     for (unsigned k = 0; k < SCOPES; k++) {
         struct redis_server *master = master_of(k);
         char key[32];
@@ -1410,7 +1414,7 @@ static void furnish(void)
     }
 }
 
-/* Names whose slots are in the first, second, and last third. */
+/* Choose names with slots in the first, second, and last third. */
 static void name_scopes(void)
 {
     for (unsigned noun = 0; noun < NOUNS; noun++) {
@@ -1434,7 +1438,7 @@ static void name_scopes(void)
 
 /* ---- what is done ------------------------------------------------------------------------- */
 
-/* But each master has had the scripts of both versions for each noun. */
+/* Do nothing, but check that each master has the scripts of both versions for each noun. */
 static void nothing(void)
 {
     static const char field[] = "number_of_cached_scripts:";
@@ -1450,8 +1454,8 @@ static void nothing(void)
     }
 }
 
-/* The slots of the scopes of one master go to another; what is moved of each is two keys of
- * three at first. */
+/* Move the slots of the scopes of one master to another; at first two of three keys of each scope.
+ */
 static void slots_go(struct redis_server *from, struct redis_server *to, unsigned third)
 {
     struct redis_move move[NOUNS];
@@ -1507,7 +1511,7 @@ static void kill_master(void)
     assert_true(redis_cluster_wait_ok(cluster, PATIENCE_MS));
 }
 
-/* Until another has taken over; then it goes on, and believes to be what it was. */
+/* Stop a master until its replica has taken over; then it continues, at first still as a master. */
 static void stop_master(void)
 {
     struct redis_server *master = master_of(below(&now.random, MASTERS)),
@@ -1539,13 +1543,13 @@ static void rolling_restart(void)
             hand_over(s);
         assert_int_equal(redis_server_kill(s, SIGTERM), 0);
         assert_true(redis_server_restart(s));
-        /* CONFIG SET does not outlive it */
+        /* CONFIG SET is lost by the restart */
         assert_true(redis_do_ok(s, "CONFIG", "SET", "cluster-node-timeout", TIMEOUT_LONG, NULL));
         wait_whole();
     }
 }
 
-/* A master without replica comes, has slots for a while, and goes. */
+/* Add a master without replica, give it slots for a while, and remove it. */
 static void add_and_remove(void)
 {
     struct redis_server_options options = { .cluster = true };
@@ -1655,23 +1659,23 @@ ROUNDS_OF(nothing_is_done, nothing, "nothing is done", false)
 ROUNDS_OF(busy_slots_move_and_come_back, reshard, "slots move", false)
 ROUNDS_OF(all_masters_are_handed_over, failover, "masters are handed over", false)
 ROUNDS_OF(a_master_is_killed, kill_master, "a master is killed", true)
-ROUNDS_OF(a_master_is_stopped_and_continued, stop_master, "a master stands still", true)
-static struct redis_cluster *at_home; /* while another is made use of */
+ROUNDS_OF(a_master_is_stopped_and_continued, stop_master, "a master is stopped", true)
+static struct redis_cluster *usual_cluster; /* while another cluster is used */
 
-static void go_home(void)
+static void use_usual_cluster(void)
 {
-    if (at_home == NULL)
+    if (usual_cluster == NULL)
         return;
     redis_cluster_stop(cluster);
-    cluster = at_home;
-    at_home = NULL;
+    cluster = usual_cluster;
+    usual_cluster = NULL;
     (void)redis_cluster_url(cluster, url);
 }
 
 static int restore_network(void **state)
 {
     (void)tear_down(state);
-    go_home();
+    use_usual_cluster();
     now.apart = false;
     net_cut_done(&cable);
     return 0;
@@ -1692,12 +1696,12 @@ static void cut_off_once(uint64_t number)
     apart = redis_cluster_of(MASTERS, NODES - MASTERS, node, true);
     if (apart == NULL)
         fail_msg("%s", redis_reason());
-    at_home = cluster;
+    usual_cluster = cluster;
     cluster = apart;
     (void)redis_cluster_url(cluster, url);
     net_cut_enter(&cable, 1);
     one_round("a master is cut off", cut_off, true, number);
-    go_home();
+    use_usual_cluster();
 }
 
 TEST_WITH(a_master_is_cut_off, restart_dead_nodes, restore_network)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The rights that a user of a cluster needs, as backends/redis/README.md names them: with all of
- * them everything works, a slot that moves included; with one less each it is said which is
- * missing, or it works all the same.  R12 of the specification of the Redis store.
+ * The rights that a user of a cluster needs, as backends/redis/README.md lists them.  With all of
+ * them everything works, also while a slot moves.  With one missing, either everything works or an
+ * error names it.  R12 of the specification of the Redis store.
  */
 #include "lib/test.h"
 
@@ -64,7 +64,7 @@ static const char *done(struct usher_engine *e, char why[256], const char *forma
     return why;
 }
 
-/* A pool whose slot is on its way, and that has gone ahead. */
+/* Execute commands on a pool whose slot is being migrated, after its keys have moved. */
 static void while_a_slot_moves(struct usher_engine *e, char why[256])
 {
     static unsigned times;
@@ -93,7 +93,7 @@ static void while_a_slot_moves(struct usher_engine *e, char why[256])
     (void)done(e, why, "number call %s", pool); /* MOVED */
 }
 
-/* "": everything is done. */
+/* Execute all kinds of commands; return the first error, or "". */
 static void try_all(const char *leave_out, char why[256])
 {
     struct usher_options options = USHER_OPTIONS_INIT;
@@ -138,7 +138,7 @@ TEST(a_user_with_all_documented_rights_can_do_everything)
 
 TEST(an_error_names_the_missing_right)
 {
-    /* asked for, and done without */
+    /* requested, but not required */
     static const char *const unneeded[] = { "+cluster|myid", "+info", "+time" };
     struct usher_engine *e;
     char url[REDIS_URL_MAX];
@@ -153,16 +153,16 @@ TEST(an_error_names_the_missing_right)
         print_message("without %s: %s\n", rights[i], why[0] != '\0' ? why : "all works");
         if (needed != (why[0] != '\0'))
             fail_msg("without %s: %s", rights[i], needed ? "all works" : why);
-        /* by its name, in large letters or small ones */
+        /* by its name, in upper or lower case */
         (void)snprintf(word, sizeof word, "%s", rights[i] + 1);
         word[strcspn(word, "|")] = '\0';
-        if (strcmp(word, "script") == 0) /* asked for last */
+        if (strcmp(word, "script") == 0) /* EVAL is tried last */
             (void)snprintf(word, sizeof word, "eval");
         if (needed && strcasestr(why, word) == NULL)
             fail_msg("without %s: %s", rights[i], why);
         assert_null(strstr(why, "s3cret"));
     }
-    /* and nothing is half done */
+    /* no command is half done */
     assert_int_equal(usher_open(redis_cluster_url(cluster, url), NULL, &e), USHER_OK);
     audit(e);
     usher_close(e);

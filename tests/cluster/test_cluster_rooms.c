@@ -4,11 +4,11 @@
  * another master.  Threads on one engine open, fill and close rooms while slots of rooms and of the
  * index move and masters change, with a watcher on all rooms and one on one of them.
  *
- *   order:    notices of a room come in the order of versions, each after the one before; a gap is
- * a change whose answer did not come.  A new life of a room begins at version 0. same:     a
- * watcher of one room receives the same notices of it as a watcher of all rooms. index:    in the
- * end the open rooms are listed, and the check finds no fault.  If a command failed or was lost, a
- * repair comes first.
+ *   order:    notices of a room come in the order of versions, each after the one before.  A gap is
+ *             a change whose answer did not come.  A new life of a room begins at version 0.
+ *   same:     a watcher of one room receives the same notices of it as a watcher of all rooms.
+ *   index:    in the end the open rooms are listed, and the check finds no fault.  If a command
+ *             failed or was lost, a repair comes first.
  *
  * budget_rounds() is the number of rounds; a round has the seed USHER_SEED + its number.
  *
@@ -163,7 +163,7 @@ static void *caller_main(void *payload)
     return NULL;
 }
 
-/* A test that fails leaves them. */
+/* End callers that a failed test has left. */
 static int callers_end(void **state)
 {
     (void)state;
@@ -192,7 +192,7 @@ static void wait_calls(unsigned n)
 
 /* ---- what is done ----------------------------------------------------------------------- */
 
-/* To the next master, and back. */
+/* Move a slot to the next master, and back. */
 static void slot_moves(int slot)
 {
     struct redis_server *from = redis_cluster_owner(cluster, cluster->node[0], slot), *to = NULL;
@@ -258,8 +258,9 @@ static void say(void *payload, const char *line)
     print_message("  %s\n", line);
 }
 
-/* @calm: all was answered, what the engine asks the index for, too, and nothing was lost. */
-static void judge_index(bool calm)
+/* Check the index.  @calm: all commands were answered, also those of the engine on the index, and
+ * nothing was lost. */
+static void check_index(bool calm)
 {
     struct usher_options options = USHER_OPTIONS_INIT;
     struct usher_check_result found = { 0 };
@@ -295,7 +296,7 @@ static void judge_index(bool calm)
     usher_close(e);
 }
 
-static void judge_notices(unsigned failed)
+static void check_notices(unsigned failed)
 {
     uint64_t notices = 0, lives = 0, gaps = 0;
 
@@ -322,11 +323,11 @@ static void one_round(void (*change)(void))
 {
     struct usher_options options = USHER_OPTIONS_INIT;
     struct usher_watcher *all, *one;
-    uint64_t unknown = 0, unavailable = 0; /* those of the index, too */
+    uint64_t unknown = 0, unavailable = 0; /* including commands on the index */
     unsigned failed = 0, lost = 0;
 
     for (int i = 0; i < cluster->nodes; i++)
-        if (redis_do_ok(cluster->node[i], "READWRITE", NULL)) /* of a replica it is refused */
+        if (redis_do_ok(cluster->node[i], "READWRITE", NULL)) /* a replica refuses it */
             freeReplyObject(redis_do(cluster->node[i], "FLUSHALL", NULL));
     memset(now.of, 0, sizeof now.of);
     memset(&now.alone, 0, sizeof now.alone);
@@ -359,10 +360,10 @@ static void one_round(void (*change)(void))
     usher_close(engine);
     if (!now.loses && lost > 0)
         wrong("%u calls got the answer lost\n", lost);
-    judge_notices(failed);
+    check_notices(failed);
     print_message("  %" PRIu64 " commands were unknown, %" PRIu64 " unavailable\n", unknown,
                   unavailable);
-    judge_index(unknown + unavailable == 0 && !now.loses);
+    check_index(unknown + unavailable == 0 && !now.loses);
 }
 
 static void rounds(const char *what, void (*change)(void), bool loses)
@@ -398,7 +399,7 @@ TEST(the_index_is_right_after_a_master_died)
 
 /* ---- rooms that are tended ---------------------------------------------------------------- */
 
-/* A cluster of its own, whose nodes do not miss each other so soon. */
+/* Another cluster, whose nodes do not take each other for dead. */
 static struct redis_cluster *patient;
 
 static unsigned node_of(const char *scope)
@@ -406,7 +407,7 @@ static unsigned node_of(const char *scope)
     return (unsigned)(redis_cluster_slot(cluster, scope) * MASTERS / 16384);
 }
 
-/* Number @i of the rooms on node @room whose entries are on node @entry. */
+/* Write the name of room @i of those on node @room with entries on node @entry. */
 static void room_on(unsigned room, unsigned entry, unsigned i, char name[16])
 {
     for (unsigned k = 0;; k++) {
@@ -553,7 +554,7 @@ TEST_WITH(a_room_is_swept_while_a_node_is_silent, patient_start, patient_stop)
     } while (status == USHER_OK);
     assert_int_equal(status, USHER_MISSING);
     assert_int_equal(listed(other), 0);
-    /* but their entries may be left, as each is dropped with the answer of another node */
+    /* their entries may be left, because each is dropped after the answer of another node */
     assert_int_equal(usher_check(other, &repairing, NULL, NULL, &found), USHER_OK);
     assert_true(found.faults <= 3);
     assert_int_equal(usher_check(other, NULL, say, NULL, &found), USHER_OK);

@@ -34,7 +34,7 @@ static const char work[] =
     "redis.call('ZADD', z, 0, ARGV[1])\n"
     "return 'put'\n";
 
-/* Takes the only member and puts another in, as an index does that may become empty. */
+/* Take the only member and put another one in, as for an index that may become empty. */
 static const char replace[] = "local h, z = KEYS[1], KEYS[2]\n"
                               "redis.call('HINCRBY', h, 'version', 1)\n"
                               "redis.call('ZREM', z, 'only')\n"
@@ -50,7 +50,7 @@ struct move {
     char hash[32], zset[32];
 };
 
-/* Takes over @r. */
+/* Check the reply @r, and free it. */
 static void assert_error(redisReply *r, const char *text)
 {
     assert_non_null(r);
@@ -60,7 +60,7 @@ static void assert_error(redisReply *r, const char *text)
     freeReplyObject(r);
 }
 
-/* Takes over @r. */
+/* Check the reply @r, and free it. */
 static void assert_text(redisReply *r, const char *text)
 {
     assert_non_null(r);
@@ -69,7 +69,7 @@ static void assert_text(redisReply *r, const char *text)
     freeReplyObject(r);
 }
 
-/* Takes over @r. */
+/* Check the reply @r, and free it. */
 static void assert_integer(redisReply *r, long long n)
 {
     assert_non_null(r);
@@ -119,13 +119,13 @@ static void move_key(const struct move *m, const char *key)
     assert_true(redis_move_key(&m->of, key));
 }
 
-/* Moves what is left: a slot cannot be given away with keys in it. */
+/* Move the remaining keys, because a slot with keys cannot change its owner. */
 static void move_end(const struct move *m)
 {
     assert_true(redis_move_end(&m->of));
 }
 
-/* A command with one key is answered wherever that key is. */
+/* A command with one key is executed by the node that has the key. */
 static redisReply *version(struct redis_server *s, const struct move *m, bool asking)
 {
     if (asking)
@@ -150,12 +150,12 @@ TEST(a_script_is_refused_while_one_of_its_keys_does_not_exist)
     assert_true(redis_do_ok(m.source, "HSET", m.hash, "version", "7", NULL));
     move_begin(&m);
 
-    /* Not for a moment: nothing ends this but the end of the move. */
+    /* This does not end before the move ends. */
     assert_error(run(m.source, &m, work, "ann"), "TRYAGAIN");
     assert_error(run_asking(m.target, &m, work, "ann"), "TRYAGAIN");
     assert_text(version(m.source, &m, false), "7");
 
-    /* The slot's last key has gone over, and still the target cannot serve both. */
+    /* The slot's last key has moved, and still the target cannot serve both. */
     move_key(&m, m.hash);
     assert_error(run(m.source, &m, work, "ann"), "ASK ");
     assert_error(run_asking(m.target, &m, work, "ann"), "TRYAGAIN");
@@ -284,7 +284,7 @@ TEST(with_sentinels_keys_on_both_nodes_are_refused)
     assert_text(version(m.target, &m, true), "0");
     assert_integer(members(m.source, &m, false), 1);
 
-    /* This one does pass: the other key follows. */
+    /* This error ends when the other key has moved. */
     move_key(&m, m.zset);
     assert_error(run(m.source, &m, work, "ann"), "ASK ");
     assert_text(run_asking(m.target, &m, work, "ann"), "put");
@@ -302,13 +302,13 @@ TEST(with_sentinels_the_target_serves_all_moved_keys)
     assert_error(run(m.source, &m, work, "ann"), "ASK ");
     assert_text(run_asking(m.target, &m, work, "ann"), "put");
     assert_text(run_asking(m.target, &m, work, "bob"), "ann");
-    assert_error(run(m.target, &m, work, "eve"), "MOVED "); /* ASKING holds for one */
+    assert_error(run(m.target, &m, work, "eve"), "MOVED "); /* ASKING is valid for one command */
     assert_text(version(m.target, &m, true), "2");
     assert_integer(members(m.target, &m, true), 1);
     move_end(&m);
 }
 
-TEST(after_the_move_the_target_serves_and_the_source_says_moved)
+TEST(after_the_move_the_source_redirects_to_the_target)
 {
     struct move m;
 

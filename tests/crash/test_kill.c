@@ -37,7 +37,7 @@
 
 #define NOTES 4096         /* of one life */
 #define BATCH 3            /* at once, at most */
-#define DEADLINE_MS 120000 /* of a machine that has much else to do */
+#define DEADLINE_MS 120000 /* long enough for a loaded machine */
 
 struct note {
     char line[WORKLOAD_LINE];
@@ -51,7 +51,7 @@ struct diary {
     _Atomic unsigned begun;        /* notes up to here may have been tried */
     _Atomic unsigned acknowledged; /* those up to here were answered */
     struct note notes[NOTES];
-    /* For what comes next; survives lives. */
+    /* For the next commands, also of the next child. */
     uint64_t requests;
     int64_t now;
     struct workload known;
@@ -89,11 +89,11 @@ static void note_make(struct diary *d, struct note *n, uint64_t *random)
     if (workload_below(random, 3) == 0)
         d->now += workload_below(random, 400);
     workload_put(n->line, " now=%" PRId64, d->now);
-    if (workload_below(random, 6) == 0) /* now and then one that was there before */
+    if (workload_below(random, 6) == 0) /* sometimes an earlier one */
         workload_put(n->line, " req=r%" PRIu64, d->requests += workload_below(random, 8) != 0);
 }
 
-/* The child: until it is killed, or its store is gone. */
+/* The child: execute commands until it is killed, or its store is gone. */
 static void live(const char *url, struct diary *d, uint64_t seed)
 {
     struct usher_options options = USHER_OPTIONS_INIT;
@@ -179,7 +179,7 @@ static bool alike(struct usher_engine *e, struct usher_engine *twin, unsigned sc
     return strcmp(here, there) == 0;
 }
 
-/* Close the room at the time @at says, and go on until nothing is left of it. */
+/* Close the room at the time in @at, and repeat until nothing is left of it. */
 static void close_whole(struct usher_engine *e, unsigned scope, const char *at)
 {
     char text[128];
@@ -299,7 +299,8 @@ static void settle(const char *url, struct usher_engine *twin, struct diary *d)
                  workload_scopes[k].name);
     }
     now.at = "the store is checked and mended";
-    /* the index of rooms is not atomic with them: an entry without a room may be left over */
+    /* a room and its entry in the index are not written atomically: an entry without a room may be
+     * left over */
     if (usher_check(e, &repairing, print_fault, NULL, &found) != USHER_OK)
         fail_msg("check: %s", usher_message());
     assert_int_equal(found.repaired, found.faults);
@@ -358,8 +359,8 @@ static pid_t child_new(const char *url, struct diary *d, uint64_t seed, int left
     return pid;
 }
 
-/* Wait for @n acknowledged commands, and a little more that depends on @spins.  Says whether
- * the child still lives: one to which the store is slow gives up by itself. */
+/* Wait for @n acknowledged commands, and a little longer that depends on @spins.  Return whether
+ * the child still lives: it ends if the store is too slow. */
 static bool wait_for(const struct diary *d, pid_t pid, unsigned n, uint64_t spins)
 {
     int64_t end = clock_ms() + DEADLINE_MS;
@@ -415,7 +416,7 @@ TEST(a_killed_program_leaves_no_half_command_in_sqlite)
 #ifdef USHER_WITH_REDIS
 static struct redis_server *server;
 
-/* The server goes on with what it has been sent. */
+/* The server executes received requests of the killed process. */
 TEST(a_killed_program_leaves_no_half_command_in_redis)
 {
     char url[REDIS_URL_MAX];
@@ -441,8 +442,8 @@ TEST(a_killed_program_leaves_no_half_command_in_redis)
     (void)munmap(d, sizeof *d);
 }
 
-/* A server that starts reads all that was ever written: in thousands of rounds that takes it more
- * and more seconds, and on a busy machine a minute. */
+/* A server that starts reads all earlier writes.  After thousands of rounds this takes seconds, and
+ * on a busy machine a minute. */
 static void forget_old_writes(void)
 {
     now.at = "the server rewrites its file";

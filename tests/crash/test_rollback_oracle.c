@@ -56,14 +56,14 @@ struct world {
     const char *what;
     char url[256];
     struct usher_engine *client[CLIENTS];
-    unsigned first, last; /* those that play */
+    unsigned first, last; /* the clients that take part */
     unsigned branch;      /* of the store's history: 0 before the event, 1 after it */
     struct thing thing[THINGS_MAX];
     size_t n;
     unsigned agents;
-    bool apart;  /* clients 0 and 1 are at one end of the cable, 2 and 3 at the other */
+    bool apart;  /* clients 0 and 1 are at one end of the network cut, 2 and 3 at the other */
     bool may_go; /* the store may become unavailable, and */
-    bool gone;   /* has */
+    bool gone;   /* is unavailable */
     bool looked, wiped;
     uint64_t survived[KINDS]; /* of branch 0 */
     uint64_t lost, kept, back;
@@ -98,7 +98,8 @@ static struct usher_engine *client(const struct world *w, unsigned i)
     return w->client[i];
 }
 
-/* Is @status an answer of a store that is cut off and has noticed it?  Nothing was given then. */
+/* Return whether @status is from a store that is cut off and has noticed it; nothing was issued
+ * then. */
 static bool is_gone(struct world *w, enum usher_status status)
 {
     w->gone = w->gone || (w->may_go && (status == USHER_UNAVAILABLE || status == USHER_UNKNOWN));
@@ -143,7 +144,7 @@ static void close_clients(struct world *w)
     }
 }
 
-/* A connection that died shows it to the next command. */
+/* Execute a command in each client, because a dead connection fails the next one. */
 static void wake_clients(struct world *w)
 {
     for (unsigned i = 0; i < CLIENTS; i++) {
@@ -160,7 +161,7 @@ static void wake_clients(struct world *w)
     }
 }
 
-/* An application does this when it starts. */
+/* Set up the scopes, as an application does when it starts. */
 static void set_up(struct world *w)
 {
     char text[64];
@@ -185,7 +186,7 @@ static void begin(struct world *w)
     set_up(w);
 }
 
-/* How far the store knows its scopes; nothing was written there since it became what it is. */
+/* Read the version of each scope, before anything is written after the event. */
 static void look(struct world *w)
 {
     struct usher_engine *e = opened(w);
@@ -279,7 +280,7 @@ static void take(struct world *w, unsigned i)
     usher_result_done(&r);
 }
 
-/* Show @t.  @again: so that it can be shown again; MISSING: it cannot. */
+/* Use the hold @t.  @again: so that it can be used again; return MISSING if it cannot. */
 static enum usher_status show(struct world *w, const struct thing *t, bool again)
 {
     struct usher_engine *e = client(w, t->client);
@@ -303,8 +304,7 @@ static enum usher_status show(struct world *w, const struct thing *t, bool again
     if (status >= USHER_INVALID && status != USHER_LOST && !is_gone(w, status))
         wrong(w, "%s is shown: %s (%s)\n", t->id, usher_status_word(status), r.message);
     usher_result_done(&r);
-    /* a room that was closed and opened again looks the same, so its versions of before are stale
-     */
+    /* a closed and opened room has the same name, so its earlier versions are stale */
     return w->wiped && t->kind == ROOM && status == USHER_STALE ? USHER_LOST : status;
 }
 
@@ -328,7 +328,7 @@ static void give_back(struct world *w, struct thing *t)
     t->over = !w->gone;
 }
 
-/* @n things are taken, and now and then one of those that were taken since @from is given back. */
+/* Take @n things, and sometimes give back one of those taken since @from. */
 static void play(struct world *w, unsigned n, size_t from)
 {
     while (n-- > 0 && !w->gone) {
@@ -402,7 +402,7 @@ static void show_all(struct world *w, bool again)
     }
 }
 
-/* Each number that is lost, from anywhere on. */
+/* Take each lost number back, in rotated order. */
 static void take_back(struct world *w)
 {
     struct usher_engine *e = w->client[0];
@@ -434,7 +434,7 @@ static void take_back(struct world *w)
     w->back += n;
 }
 
-/* The store is what it will be, and the clients are on it. */
+/* Check all holds, when the store has its final state and all clients use it. */
 static void end(struct world *w)
 {
     uint64_t faults = 1;
@@ -460,7 +460,7 @@ static uint64_t rounds(const char *what, void (*one)(struct world *), bool loses
 {
     static struct world w;
     uint64_t seed = number_from("USHER_SEED", 20261122), lost = 0, kept = 0, back = 0;
-    /* what all of check-long gets is meant for rounds that take no seconds */
+    /* USHER_ROUNDS of check-long is for rounds that take less than a second */
     uint64_t n = budget_long() ? 200 : budget_of("USHER_ROUNDS", 3);
 
     for (uint64_t i = 0; i < n; i++) {
@@ -527,9 +527,9 @@ TEST_WITH(an_older_file, NULL, test_dir_remove)
     (void)rounds("an older file", older_file, true);
 }
 
-TEST_WITH(a_copy_with_everything, NULL, test_dir_remove)
+TEST_WITH(a_complete_copy, NULL, test_dir_remove)
 {
-    (void)rounds("a copy with everything", whole_file, false);
+    (void)rounds("a complete copy", whole_file, false);
 }
 #endif
 
@@ -607,7 +607,7 @@ static void lagging_replica(struct world *w)
     server_end();
 }
 
-/* Both serve: clients 0 and 1 here, 2 and 3 there. */
+/* Both masters serve: @a clients 0 and 1, @b clients 2 and 3. */
 static void split(struct world *w)
 {
     server_begin(w, REDIS_AOF_OFF, true);
@@ -632,7 +632,7 @@ static void split(struct world *w)
 static void two_masters(struct world *w)
 {
     split(w);
-    replicate(a, b); /* what is left of it is thrown away */
+    replicate(a, b); /* discards the data of @a */
     for (unsigned i = 0; i < 2; i++) {
         usher_close(w->client[i]);
         w->client[i] = opened(w);
@@ -648,8 +648,8 @@ static void there_and_back(struct world *w)
     caught_up(b);
     promote(a);
     assert_int_equal(redis_server_kill(b, SIGKILL), 0);
-    /* A connection that stood all the time would not have looked: all this takes less than the
-     * second between two looks, and that is what it cannot see (backends/redis/README.md). */
+    /* An open connection would not notice the event: it checks the server once a second, and all
+     * this takes less (backends/redis/README.md). */
     close_clients(w);
     move_to(w, a);
     open_clients(w, 0, CLIENTS - 1);
@@ -657,7 +657,7 @@ static void there_and_back(struct world *w)
     server_end();
 }
 
-/* The server goes on, and comes back with what it has written. */
+/* The server is killed and started again with the writes that are on disk. */
 static void killed(struct world *w)
 {
     play(w, 30, w->n);
@@ -682,8 +682,8 @@ static void older_dump(struct world *w)
     killed(w);
 }
 
-/* The server has nothing any more, and the application sets everything up again, as it does at each
- * start: nothing of before may be of what is made then. */
+/* The server loses all data, and the application sets everything up again, as at each start: no
+ * earlier token may be valid then. */
 static void wiped(struct world *w)
 {
     bool kill9 = random_below(&w->random, 2) == 0;
@@ -698,7 +698,7 @@ static void wiped(struct world *w)
         assert_true(redis_do_ok(a, "FLUSHALL", NULL));
     }
     assert_int_equal(redis_server_keys(a), 0);
-    w->looked = w->wiped = true; /* of branch 0 nothing survives */
+    w->looked = w->wiped = true; /* nothing of branch 0 survives */
     set_up(w);
     end(w);
     server_end();
@@ -817,13 +817,13 @@ static void must_be_unavailable(struct world *w, unsigned i)
         wrong(w, "cut off: %s\n", usher_status_word(status));
 }
 
-/* With everything: the master waits for its replica. */
+/* Fail over without loss: the master waits for its replica. */
 static void hand_over(struct redis_server *from, struct redis_server *to)
 {
     bool done = false;
 
     assert_true(redis_cluster_wait_whole(cluster, 60000));
-    /* one that takes 5 s is given up */
+    /* a failover that takes 5 s fails */
     for (int tries = 0; tries < 10 && !done; tries++) {
         freeReplyObject(redis_do(to, "CLUSTER", "FAILOVER", NULL));
         done = redis_server_wait_info(to, "replication", "role:master", 6000);
@@ -885,7 +885,7 @@ static void cut_off(struct world *w)
     show_all(w, true);
     w->first = 0;
     play(w, 12, w->n);
-    /* and what is left of it is handed over to the one that was cut off */
+    /* fail over back to the master that was cut off */
     hand_over(heir, master);
     clients_go_to(w, master);
     end(w);
@@ -961,18 +961,18 @@ static void migrated(struct world *w)
 
 ROUNDS_OF(a_lagging_replica_is_promoted, lagging_replica, "a lagging replica is promoted", true)
 ROUNDS_OF(two_masters_serve, two_masters, "two masters", true)
-ROUNDS_OF(two_masters_and_back_again, there_and_back, "two masters and back again", true)
+ROUNDS_OF(two_masters_and_a_switch_back, there_and_back, "two masters and a switch back", true)
 ROUNDS_OF(everysec_and_kill, everysec_killed, "everysec and kill -9", true)
 ROUNDS_OF(an_older_dump, older_dump, "an older dump", true)
 ROUNDS_OF(a_wiped_server, wiped, "a wiped server", true)
 ROUNDS_OF(the_first_replica, first_replica, "the first replica", false)
 ROUNDS_OF(a_freed_backlog, freed_backlog, "a freed backlog", false)
-ROUNDS_OF(a_failover_with_everything, clean_failover, "a failover with everything", false)
+ROUNDS_OF(a_failover_without_loss, clean_failover, "a failover without loss", false)
 TEST_WITH(slots_move_and_come_back, NULL, cluster_end)
 {
     (void)rounds("slots move and come back", migrated, false);
 }
-ROUNDS_OF(a_restart_with_everything, restart, "a restart with everything", false)
+ROUNDS_OF(a_restart_without_loss, restart, "a restart without loss", false)
 #endif
 
 #ifdef USHER_WITH_REDIS

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The authority, and what becomes of serials when the store is lost: none comes twice.
+ * The authority, and serials and ids after a loss of the store: none is issued twice.
  * S8, S9 and S13 of the specification.
  */
 #include "lib/test.h"

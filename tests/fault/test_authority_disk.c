@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The authority on a disk that fails and on one that loses power: no number comes twice.
+ * The authority on a disk that fails and on one that loses power: no number is issued twice.
  *
  * For n = 1, 2, … the n-th call of the file system fails, once or from then on; or power goes off
- * instead of the n-th write or sync.  Serials and ids are taken all the while, and then once more
- * with a store that has forgotten everything (memory), so that the authority alone can know what
- * was given out; or with a store on the same disk.
+ * instead of the n-th write or sync.  Serials and ids are taken during the fault and after it, from
+ * a store that loses everything (memory), so that only the authority has the issued numbers, or
+ * from a store on the same disk.
  */
 #include "lib/test.h"
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * 64 clients take serials and ids while the store is lost again and again, and the authority is
- * away or slow for a time: none comes twice, and what is skipped is bounded.
+ * 64 clients take serials and ids while the store is lost repeatedly, and the authority is away or
+ * slow for a time: no number is issued twice, and the count of skipped numbers is bounded.
  *
- * Losses are triggered by how much was taken, not by time: clients run a bit ahead of a loss, and
- * wait there.  USHER_OPS sets how much there is to
- * take: a twentieth of it in serials, half of it in ids (make check-long: 10^6 and 10^7).
+ * Losses are triggered by the count of taken numbers, not by time: clients run a bit ahead of a
+ * loss, and wait there.  USHER_OPS is the count in all: a twentieth of it are serials, half of it
+ * are ids (make check-long: 10^6 and 10^7).
  */
 #include "lib/test.h"
 

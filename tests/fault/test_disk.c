@@ -2,12 +2,12 @@
 /*
  * SQLite on a disk that fails and on one that loses power.
  *
- * The same script of commands of each noun (lib/script.h) first runs undisturbed, and what is
- * there after each command is noted.  Then for n = 1, 2, …
+ * The same script of commands of each noun (lib/script.h) first runs undisturbed, and the state
+ * after each command is noted.  Then for n = 1, 2, …
  *
  *   - the n-th call of the file system fails, once or from then on;
  *   - power goes off instead of the n-th write or sync, and comes back to a disk that has
- *     kept nothing of what was not synced, all, some, or torn pieces in another order.
+ *     kept none of the unsynced writes, all, some, or incomplete ones in another order.
  *
  * Afterwards the store is as after the last acknowledged command, or as after the next one if that
  * was under way and may have been applied.  Every notice is of a change that happened, the audit is

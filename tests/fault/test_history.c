@@ -11,8 +11,8 @@
  *     command that no number is held twice, no user is in two rooms, no room has two users, no user
  *     is overtaken or lost, and no number is issued again;
  *   - no version is missing, and none is made twice;
- *   - the order respects real time: what ended before something else began comes first.  Together
- *     that is linearizability.
+ *   - the order respects real time: a command that ended before another one began comes first.
+ *     Together that is linearizability.
  *
  * Only sweeps advance the time: all other commands are given a time long past, and so use that of
  * the scope.  A client that is killed, or whose server is, leaves a command that may have been
@@ -20,7 +20,7 @@
  * follows.  A command that can be sent again may have been, if it was under way when the server was
  * killed: it may explain one version besides its own answer.
  *
- * A history has 20,000 commands at most; USHER_OPS sets how many commands a test makes in all.
+ * A history has 20,000 commands at most; USHER_OPS is the number of commands of a test.
  */
 #include "lib/test.h"
 

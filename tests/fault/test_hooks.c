@@ -13,8 +13,7 @@
  *   memory:    every block was given back, with the size that it has.
  *   trace:     each command was traced.
  *
- * Other tests below: what hooks and watchers may do within their calls works, what they must not
- * do is refused in words.
+ * Other tests below: hooks and watchers may make some calls, and others are refused with a message.
  */
 #include "lib/test.h"
 

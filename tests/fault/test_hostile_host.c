@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A host that is unkind: the library lives in a process that it does not own.
+ * Hostile conditions: the library runs in a process that it does not own.
  *
  * Small stacks, forks, a locale with a decimal comma, no file descriptors left, a disk that
  * is full or read-only, clocks that go back, a server that is gone while it is written to,
- * wrong options.  Each test runs on every store for which it means something; the store is
- * the first word of the test's name.
+ * wrong options.  Each test runs on every store to which it applies; the store is the first word
+ * of the test's name.
  *
  * Changes of the whole process (limits, user, mounts) are made in a child.  A child does not use
  * cmocka: MUST() prints the failure, and the parent checks the exit status.

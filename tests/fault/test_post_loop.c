@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An event loop on a Redis server that is slow, stopped or gone: no call of the loop stands still,
- * every command has its answer, what was done is done once, and a small timeout comes back.
+ * An event loop on a Redis server that is slow, stopped or gone: no call of the loop blocks, every
+ * command has its answer and is executed at most once, and connections survive small timeouts.
  *
  * The duration of a call is measured by the clock of the machine, so bounds are wide: a call that
  * waits takes as long as the outage.

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The Redis store when the connection, the server or the data are not as they should be.
+ * The Redis store with faults of the connection, the server or the data.
  *
  * A proxy in front of a real server breaks one chosen command: its request or its
  * reply, at a chosen byte, or answers in the server's place.  A second engine reads the
  * server directly.  A twin in memory gets the acknowledged commands.  Each time:
  *
- *   answered      the answer is the twin's; the state, by digest, is the twin's
- *   repeatable    (request id, owner, verbs that come out the same) is always answered
- *   unknown       only where the command was sent; applied wholly or not at all, once
- *   unavailable   nothing was applied
- *   in time       never later than the engine's timeout and a little
- *   audit         clean
+ *   answered:     the answer is the twin's; the state, by digest, is the twin's.
+ *   repeatable:   a command with a request id, an owner or an idempotent verb is always answered.
+ *   unknown:      only if the command was sent; it is applied wholly or not at all, once.
+ *   unavailable:  nothing was applied.
+ *   in time:      never later than the engine's timeout and a little.
+ *   audit:        no fault.
  *
  * USHER_LONG=1 cuts at every byte; else at some.  Seeded by USHER_SEED.
  */

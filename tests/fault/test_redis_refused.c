@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Servers that refuse TIME to scripts, SCRIPT or EVAL, as managed services, proxies and
- * administrators have them do.  Rule 26 of the specification of the Redis store.
+ * Servers that refuse TIME to scripts, SCRIPT or EVAL, as some managed services, proxies and
+ * configurations do.  Rule 26 of the specification of the Redis store.
  */
 #include "lib/test.h"
 

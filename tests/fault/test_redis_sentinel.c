@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A master that is named by Sentinels: it is found, and found again after a failover; and what the
- * client says of Sentinels that do not know it, do not answer, or were taken for a Redis server.
+ * A master that is named by Sentinels: it is found, and found again after a failover.  Messages for
+ * Sentinels that do not have its name, do not answer, or are used as a Redis server.
  */
 #include "lib/test.h"
 

@@ -2,7 +2,7 @@
 /*
  * Sentinels with TLS, and followers of rooms with push=1 over TLS and over Sentinels: after a
  * failover a message of the new master reaches them.  While the clock of this process is stopped no
- * follower reads a log by itself, so what is received then came by a message.
+ * follower reads a log by itself, so changes that are received then came by a message.
  */
 #include "lib/test.h"
 

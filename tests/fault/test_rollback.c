@@ -34,7 +34,7 @@ struct given {
     uint64_t bill_token;
     int64_t id;
     uint64_t id_token;
-    uint64_t room; /* the version that it brought about */
+    uint64_t room; /* the version of its change */
     uint64_t room_epoch;
 };
 
@@ -132,7 +132,8 @@ static void answers_lost(struct usher_engine *e, struct last_notice *h, uint64_t
     usher_result_done(&r);
 }
 
-/* @bill_is_anothers: else its serial would be taken back. */
+/* Check that all holds of @g are lost.  @bill_is_anothers: the serial was issued again, so it
+ * cannot be taken back. */
 static void all_lost(struct usher_engine *e, const struct given *g, bool bill_is_anothers)
 {
     struct last_notice h = { 0 };
@@ -296,7 +297,7 @@ static void copy_is_the_room(struct usher_engine *e, const struct copy *c)
     assert_string_equal(here, there);
 }
 
-/* A room with a copy of it. */
+/* Make a room and a copy of it. */
 static void room_begin(struct usher_engine *e, struct copy *c)
 {
     memset(c, 0, sizeof *c);
@@ -307,8 +308,8 @@ static void room_begin(struct usher_engine *e, struct copy *c)
     copy_settle(e, c);
 }
 
-/* Another copy, and then a change that the store will lose. */
-static void room_goes_on(struct usher_engine *e, struct copy *c)
+/* Make changes that the store will lose, and a copy with them. */
+static void room_changes(struct usher_engine *e, struct copy *c)
 {
     expect_ok(e, "room set lobby topic two");
     expect_ok(e, "room set lobby colour blue");
@@ -317,7 +318,7 @@ static void room_goes_on(struct usher_engine *e, struct copy *c)
     copy_settle(e, c);
 }
 
-/* @old is of what the store still has, @lost of what it had. */
+/* Check @old, a copy of the state that the store still has, and @lost, a copy of the lost state. */
 static void room_after_a_loss(struct usher_engine *e, struct copy *old, struct copy *lost)
 {
     struct usher_watcher *watch, *also;
@@ -343,7 +344,7 @@ static void room_after_a_loss(struct usher_engine *e, struct copy *old, struct c
     audit(e);
 }
 
-/* @e is on a store that has lost what bob was given; ann's it has. */
+/* Check @e, whose store has lost bob's holds and kept ann's. */
 static void after_a_loss(struct usher_engine *e, const struct given *ann, const struct given *bob)
 {
     struct usher_watcher *watch;
@@ -351,17 +352,17 @@ static void after_a_loss(struct usher_engine *e, const struct given *ann, const 
     struct chain chain = { 0, 0, 0 };
     struct given dora;
 
-    all_lost(e, bob, false); /* before anything is written as well */
+    all_lost(e, bob, false); /* also before the first write */
     line_execute(e, &r, "number stats p");
     chain.version = r.version;
     usher_result_done(&r);
     assert_int_equal(usher_watch(e, USHER_NUMBER, "p", on_notice, &chain, &watch), USHER_OK);
     give(e, "dora", &dora);
-    assert_string_equal(dora.number, bob->number); /* the same things … */
+    assert_string_equal(dora.number, bob->number); /* dora gets bob's number, serial and id */
     assert_true(dora.bill == bob->bill && dora.id == bob->id);
     assert_true(dora.token != bob->token && dora.login != bob->login &&
                 dora.bill_token != bob->bill_token && dora.id_token != bob->id_token);
-    all_lost(e, bob, true); /* the number and id are dora's now */
+    all_lost(e, bob, true); /* they are dora's now */
     expect(e, USHER_LOST, "number renew p %s token=%" PRIu64 " owner=bob", bob->number, bob->token);
     all_there(e, ann);
     all_there(e, &dora);
@@ -379,7 +380,8 @@ static void lost_serials_are_listed(struct usher_engine *e, const uint64_t token
     struct usher_result r;
     uint64_t of_lost;
 
-    expect_ok(e, "serial confirm inv I4 token=%" PRIu64, token[3]); /* the highest first */
+    expect_ok(e, "serial confirm inv I4 token=%" PRIu64,
+              token[3]); /* the highest lost serial first */
     expect(e, USHER_SAME, "serial confirm inv I4 token=%" PRIu64, token[3]);
     expect(e, USHER_STALE, "serial void inv I4 token=%" PRIu64, token[0]);
     line_execute(e, &r, "serial holds inv");
@@ -401,7 +403,7 @@ static void lost_serials_are_listed(struct usher_engine *e, const uint64_t token
     assert_int_equal(r.of.serial.n_rows, 2);
     usher_result_done(&r);
     expect_ok(e, "serial confirm inv I1 token=%" PRIu64, token[0]);
-    /* of one that went further than this one has jumped */
+    /* a token of a store whose versions were beyond the jump */
     expect_ok(e, "serial confirm inv I7 token=%" PRIu64, UINT64_C(1) << 52);
     expect(e, USHER_SAME, "serial confirm inv I7 token=%" PRIu64, UINT64_C(1) << 52);
     line_execute(e, &r, "serial holds inv");
@@ -534,7 +536,7 @@ static void longest_after_the_loss(struct usher_engine *e, const struct longest 
     (void)held(e, USHER_OK, 800, 1000, "renew p 1 token=%" PRIu64 " lease=9000", l->ann);
     (void)held(e, USHER_SAME, 800, 1500, "renew p 2 token=%" PRIu64, bob);
     (void)held(e, USHER_SAME, 900, 1500, "renew p 2 token=%" PRIu64 " owner=bob lease=0", l->bob);
-    /* and all of it is over */
+    /* all holds are ended */
     expect(e, USHER_REFUSED, "number renew q 1 token=%" PRIu64 " now=%" PRId64, l->carl, T + 1000);
     (void)held(e, USHER_OK, 1000, 2000, "call p owner=eve number=1");
     expect(e, USHER_REFUSED, "number renew p 2 token=%" PRIu64 " now=%" PRId64, bob, T + 1500);
@@ -582,7 +584,7 @@ TEST_WITH(a_heartbeat_leaves_out_coalesced_notices_that_are_lost, NULL, NULL)
     copy_settle(e, &lost);
     assert_int_equal(usher_watch(e, USHER_ROOM, "lobby", on_presence, &h, &watch), USHER_OK);
     expect_ok(e, "room join lobby bob now=3");
-    for (int i = 0; i < 2; i++) { /* with something that waits besides, and without */
+    for (int i = 0; i < 2; i++) { /* with another pending notice, and without */
         rollback_to(copy);
         if (i == 0)
             expect_ok(e, "room join lobby carl now=4");
@@ -600,7 +602,7 @@ TEST_WITH(a_heartbeat_leaves_out_coalesced_notices_that_are_lost, NULL, NULL)
     usher_replica_close(lost.r);
 }
 
-/* The same scope by several at the same time: none comes to the tokens of another. */
+/* Several take over the same scope at the same time: none uses tokens of another. */
 TEST_WITH(engines_that_take_over_at_once_use_different_tokens, NULL, NULL)
 {
     struct usher_options options = USHER_OPTIONS_INIT;
@@ -631,7 +633,7 @@ TEST_WITH(engines_that_take_over_at_once_use_different_tokens, NULL, NULL)
 TEST_WITH(a_call_keeps_a_number_that_is_not_offered, NULL, NULL)
 {
     static const char *const then[] = { "number unreg p 1",     /* not registered */
-                                        "number set p daily=1", /* has had its calls */
+                                        "number set p daily=1", /* has reached its daily cap */
                                         "number hangup p 1 rest=100000" /* rests */ };
     struct usher_options options = USHER_OPTIONS_INIT;
     struct rollback_copy *copy;
@@ -786,7 +788,7 @@ static void followers_received(struct usher_engine *e, const struct follower f[F
     }
 }
 
-/* Up to @lost of each is lost; up to @kept nothing is. */
+/* Check that the versions @lost of each scope are lost, and the versions @kept are not. */
 static void since_when(struct usher_engine *e, const struct follower lost[FOLLOWED],
                        const struct follower kept[FOLLOWED])
 {
@@ -804,7 +806,7 @@ struct made {
     unsigned rounds;
 };
 
-/* No number comes twice. */
+/* Issue new numbers; no number is issued twice. */
 static void go_on(struct usher_engine *e, struct made *m, const struct follower f[FOLLOWED])
 {
     uint64_t version[FOLLOWED];
@@ -831,7 +833,7 @@ static void go_on(struct usher_engine *e, struct made *m, const struct follower 
     follow_on(e, f, version);
 }
 
-/* Something is done to the store. */
+/* Events of the store under test. */
 enum fate { BEGIN, NOTE, GO_BACK, BE_EMPTY };
 
 /* Followers of the logs of a store that goes back, and then loses everything.  Rules and dispensers
@@ -926,7 +928,7 @@ TEST_WITH(an_older_copy_of_a_file_is_noticed, NULL, test_dir_remove)
     in_dir("cp s.db copy");
     e = engine_on_url(url, NULL);
     give(e, "bob", &bob);
-    assert_true(bob.token < 1000); /* it is the same file still */
+    assert_true(bob.token < 1000); /* still the same file */
     usher_close(e);
     in_dir("mv copy s.db");
     e = engine_on_url(url, NULL);
@@ -972,7 +974,7 @@ TEST_WITH(a_follower_of_a_room_is_notified_when_a_file_goes_back, NULL, test_dir
     usher_close(e);
     in_dir("cp s.db copy");
     e = engine_on_url(url, NULL);
-    room_goes_on(e, &lost);
+    room_changes(e, &lost);
     usher_close(e);
     in_dir("mv copy s.db");
     e = engine_on_url(url, NULL);
@@ -1000,7 +1002,7 @@ TEST_WITH(a_file_applies_the_longest_hold_that_it_kept, NULL, test_dir_remove)
     usher_close(e);
 }
 
-TEST_WITH(a_copy_that_has_all_loses_nothing, NULL, test_dir_remove)
+TEST_WITH(a_complete_copy_loses_nothing, NULL, test_dir_remove)
 {
     struct given ann, bob;
     struct usher_engine *e;
@@ -1022,7 +1024,7 @@ TEST_WITH(a_copy_that_has_all_loses_nothing, NULL, test_dir_remove)
         all_there(e, &bob);
         expect_ok(e, "queue logout desk bob");
         expect_ok(e, "number hangup p %s token=%" PRIu64, ann.number, ann.token);
-        /* what was given out is stale, and never lost */
+        /* an ended hold is stale, but not lost */
         expect(e, USHER_REFUSED, "number hangup p %s token=%" PRIu64, ann.number, ann.token);
         unused = i == 0 ? bob.token - 100 : unused;
         expect(e, USHER_LOST, "number hangup p %s token=%" PRIu64, ann.number, unused);
@@ -1074,7 +1076,7 @@ static int no_servers(void **state)
 
 TEST_EACH(two_servers, no_servers);
 
-/* WAIT is for what the connection itself wrote, and so for all before that. */
+/* WAIT waits for the writes of its own connection, and so for all earlier ones. */
 static void caught_up(struct redis_server *with)
 {
     assert_true(redis_do_ok(with, "SET", "marker", "1", NULL));
@@ -1096,7 +1098,7 @@ static void promote(struct redis_server *s)
     assert_true(redis_do_ok(s, "REPLICAOF", "NO", "ONE", NULL));
 }
 
-/* Both go on, as on the two sides of a partition. */
+/* Both masters continue, as in a partition. */
 TEST(two_masters_never_accept_tokens_of_each_other)
 {
     struct given ann, bob;
@@ -1133,7 +1135,7 @@ TEST(a_follower_of_a_room_is_notified_of_a_failover)
     room_begin(a, &old);
     replicate(second, first);
     promote(second);
-    room_goes_on(a, &lost);
+    room_changes(a, &lost);
     b = engine_on_url(url_of(second), NULL);
     room_after_a_loss(b, &old, &lost);
     audit(a);

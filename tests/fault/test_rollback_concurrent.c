@@ -172,7 +172,7 @@ TEST(a_repeat_returns_the_existing_hold)
                   bob.number, bob.token);
     assert_true(r.of.number.token == bob.token);
 
-    /* b does not know the request, nor the hold */
+    /* b has neither the request nor the hold */
     b = opened(second);
     r = expect_ok(b, "number renew p %s token=%" PRIu64 " owner=bob lease=900000 req=r0",
                   bob.number, bob.token);
@@ -182,7 +182,7 @@ TEST(a_repeat_returns_the_existing_hold)
                   bob.number, bob.token);
     assert_true(r.repeated && r.of.number.token == again);
 
-    /* with everything: the answer goes along */
+    /* without loss: the cached answer is copied */
     first_becomes_second();
     r = expect_ok(a, "number renew p %s token=%" PRIu64 " owner=bob lease=900000 req=r0",
                   bob.number, bob.token);
@@ -203,7 +203,7 @@ TEST(a_repeat_returns_the_existing_hold)
     (void)expect(a, USHER_LOST, "number renew p %s token=%" PRIu64, carl.number, again);
     (void)expect_ok(a, "number renew p %s token=%" PRIu64 " lease=600000", carl.number, carl.token);
 
-    /* a refusal is not kept: the number is dora's, then it is free */
+    /* a refusal is not cached: the number is dora's, then it is free */
     carl = called(a, "carl-2");
     r = expect_ok(b, "number call p number=%s owner=dora", carl.number);
     (void)expect(b, USHER_LOST, "number renew p %s token=%" PRIu64 " owner=carl-2 req=r2",
@@ -222,8 +222,8 @@ TEST(a_repeat_returns_the_existing_hold)
 /* ---- with watchers ------------------------------------------------------------------------- */
 
 struct last_notice {
-    unsigned n, lost; /* changes, and answers that something is lost */
-    uint64_t whole;   /* as the last of these said */
+    unsigned n, lost; /* changes, and notices of a loss */
+    uint64_t whole;   /* the version of the last notice of a loss */
     uint64_t version, before, token;
     enum usher_verb verb;
     bool was_busy, is_busy;
@@ -443,7 +443,7 @@ TEST(one_of_two_owners_takes_a_lost_number_back)
 #define CALLERS 64
 #define WATCHED 8 /* more of them, on an engine with a watcher */
 #define NUMBERS 600
-#define HOLDS_MAX 50000 /* of one: more than there will be */
+#define HOLDS_MAX 50000 /* of one caller; not reached */
 
 static atomic_bool over;
 
@@ -474,7 +474,7 @@ static bool go_wrong(struct caller *c, const struct had *had, const char *what)
     return false;
 }
 
-/* One number: called, renewed and given back, or lost on the way. */
+/* Call a number, renew it and hang up, unless it is lost in between. */
 static bool one_call(struct caller *c)
 {
     unsigned n = atomic_load(&c->calls);
@@ -521,7 +521,7 @@ static unsigned lost_by(const struct caller *c, unsigned n)
     return sum;
 }
 
-/* Each of them has made @more calls. */
+/* Wait until each caller has made @more calls. */
 static void let_call(const struct caller *c, unsigned n, unsigned more)
 {
     unsigned from[CALLERS + WATCHED];
@@ -581,7 +581,7 @@ static void check_holds(const struct caller *c, unsigned n)
     free(all);
 }
 
-/* Changes follow each other, but where some were lost. */
+/* Notices of changes, which follow each other except after a loss. */
 struct chain {
     uint64_t version;
     unsigned n, losses, lost_notices; /* changes, those after a loss, notices of a loss */

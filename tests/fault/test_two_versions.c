@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Two engines on one server, of which one is of an older library: its script does not know a
- * setting that the other one has made.
+ * Two engines on one server, one of an older library, whose script does not have a setting that the
+ * other one has made.
  */
 #include "lib/test.h"
 
@@ -11,7 +11,8 @@
 
 TEST_SERVER(server);
 
-/* The linker gives the library the second for the first, which is the third here (--wrap). */
+/* The library calls the second function in place of the first, which is named as the third
+ * (--wrap). */
 enum usher_status usher__redis_script(const char *noun, char *buffer, size_t size,
                                       size_t *ret_length);
 enum usher_status __wrap_usher__redis_script(const char *noun, char *buffer, size_t size,
@@ -56,7 +57,7 @@ static struct usher_engine *of_library(bool is_older)
     (void)snprintf(url, sizeof url, "redis://127.0.0.1:%d", redis_server_port(server));
     assert_int_equal(usher_open(url, &options, &e), USHER_OK);
     older = is_older;
-    (void)line_execute(e, &r, "number show p 1"); /* now it asks for its script */
+    (void)line_execute(e, &r, "number show p 1"); /* loads the script */
     usher_result_done(&r);
     older = false;
     return e;
@@ -76,8 +77,8 @@ static int64_t longest(struct usher_engine *e, const char *settings, int64_t at)
     return ms;
 }
 
-/* Two libraries on one pool: the older one gives numbers for as long as its callers ask, but keeps
- * the setting that it does not know.  The other one ends each hold in time, for both. */
+/* Two libraries on one pool: the older one grants any lease, but keeps the setting that it does not
+ * have.  The newer one ends each hold in time, for both. */
 TEST(an_older_library_keeps_a_longest_hold)
 {
     struct usher_engine *old, *new;
@@ -94,7 +95,7 @@ TEST(an_older_library_keeps_a_longest_hold)
         assert_int_equal(r.status, USHER_OK);
     }
     assert_true(longest(new, "lease-max=1000", 0) == 1000);
-    /* both as nearly all call: with the short way of either script */
+    /* both on the fast path of their scripts */
     ann = held(old, USHER_OK, 0, 0, "call p owner=ann");
     bob = held(new, USHER_OK, 0, 1000, "call p owner=bob");
     carl = held(old, USHER_OK, 100, 0, "call p owner=carl node=pbx");

@@ -41,7 +41,7 @@ static void log_line(void *payload, enum usher_log_level level, const char *line
     n_logged++;
 }
 
-/* An engine on @store ("memory:", or a path) with the history at @history, or NULL. */
+/* Open an engine on @store ("memory:", or a path) with the history at @history, or NULL. */
 static struct usher_engine *engine_open(const char *store, const char *history)
 {
     struct usher_options opt = USHER_OPTIONS_INIT;
@@ -68,7 +68,7 @@ static void queue_make(struct usher_engine *e)
     assert_int_equal(ask_queue_login(e, "desk", "ann", 1, NULL, 0, NULL), USHER_OK);
 }
 
-/* The visit of user number @i, from apply to end. */
+/* Make a visit of user number @i, from apply to end. */
 static enum usher_status visit(struct usher_engine *e, uint64_t i)
 {
     char user[32];
@@ -96,7 +96,7 @@ static int64_t ask(const char *path, const char *sql)
     return value;
 }
 
-/* The plan of @sql has @index in it. */
+/* Check that the query plan of @sql uses @index. */
 static void served_by(sqlite3 *db, const char *sql, const char *index)
 {
     char explain[800], plan[600] = "";
@@ -114,7 +114,7 @@ static void served_by(sqlite3 *db, const char *sql, const char *index)
         fail_msg("%s: is sorted:\n%s", sql, plan);
 }
 
-/* Each question of `queue history` walks along the index of what it names, and sorts nothing. */
+/* Check that each query of `queue history` uses the index of its filter, and does not sort. */
 static void served_by_indices(sqlite3 *db)
 {
     for (unsigned i = 0; i < 32; i++) {
@@ -171,7 +171,7 @@ TEST(a_visit_is_a_row_that_sql_can_read)
     served_by(db, "SELECT * FROM visit WHERE queue = 'a' AND ended_ms > 5", "visit_by_time");
     served_by_indices(db);
     (void)sqlite3_close(db);
-    /* the store is another one, and the history is still the same */
+    /* another store with the same history */
     e = engine_open("memory:", history);
     {
         struct ask_queue_visit_filter filter = { 0 };
@@ -223,7 +223,7 @@ TEST(a_visit_is_a_row_of_its_store_when_it_has_ended)
     served_by(db, "SELECT * FROM visit WHERE queue = 'a' AND ended_ms > 5", "visit_by_time");
     served_by_indices(db);
     (void)sqlite3_close(db);
-    /* none is dropped for a history elsewhere, and each is there as well */
+    /* with a separate history no row is removed here, and each is in the history as well */
     usher_close(e);
     {
         char history[256];
@@ -432,7 +432,8 @@ TEST(a_range_of_time_shows_each_visit_once)
             (void)snprintf(after, sizeof after, "%s", r.of.queue.agent);
             usher_result_done(&r);
         } while (more && strlen(users) < 40);
-        assert_string_equal(users, "u6 u5 u4 u2 u1 u0 u3 "); /* three are kept, then by the end */
+        assert_string_equal(
+            users, "u6 u5 u4 u2 u1 u0 u3 "); /* the three visits of the queue, then by their end */
     }
     usher_close(e);
 }
@@ -451,7 +452,7 @@ static size_t visits_of(struct usher_engine *e, const char *user, const char *ag
     return n;
 }
 
-TEST(visits_are_found_by_an_index_among_many)
+TEST(queries_of_visits_use_an_index)
 {
     char store[256];
     struct usher_engine *e;
@@ -470,7 +471,8 @@ TEST(visits_are_found_by_an_index_among_many)
                                   " FROM i",
                                   NULL, NULL, NULL),
                      SQLITE_OK);
-    for (int analyzed = 0; analyzed < 2; analyzed++) { /* whether SQLite knows how many there are */
+    for (int analyzed = 0; analyzed < 2;
+         analyzed++) { /* with the statistics of SQLite, or without */
         served_by_indices(db);
         assert_int_equal(sqlite3_exec(db, "ANALYZE", NULL, NULL, NULL), SQLITE_OK);
     }
@@ -487,7 +489,7 @@ struct diary {
     _Atomic uint64_t begun, acknowledged; /* visits */
 };
 
-/* @history NULL: within the store. */
+/* Kill a process that makes visits.  @history NULL: within the store. */
 static void child_works(const char *store, const char *history, struct diary *d, uint64_t every)
 {
     struct usher_engine *e;
@@ -714,18 +716,18 @@ TEST(visits_end_while_their_history_is_unreachable)
     assert_non_null(strstr(usher_message(), "history: cannot be opened: no such directory"));
     assert_int_equal(ask_queue_stats(e, "desk", NULL, &stats), USHER_OK);
     assert_int_equal(stats.visits, 2);
-    usher_close(e); /* tries once more, and says so */
+    usher_close(e); /* tries again, and logs the error */
     assert_int_equal(n_logged, 1);
     assert_non_null(strstr(logged, "ended visits stay in the store until it takes them"));
     assert_int_equal(mkdir(folder, 0700), 0);
     e = engine_open(store, history);
-    assert_int_equal(visit(e, 2), USHER_OK); /* as a queue is met, it is emptied */
+    assert_int_equal(visit(e, 2), USHER_OK); /* visits are moved when their queue is used */
     assert_int_equal(ask(history, "SELECT count(*) >= 2 FROM visit"), 1);
     usher_close(e);
     assert_int_equal(ask(history, "SELECT count(DISTINCT user) FROM visit"), 3);
 }
 
-TEST(a_file_of_others_is_left_alone)
+TEST(a_foreign_file_is_not_changed)
 {
     char store[256], history[256], newer[256];
     struct usher_engine *e;
@@ -756,7 +758,7 @@ TEST(a_file_of_others_is_left_alone)
     assert_int_equal(ask(newer, "SELECT count(*) FROM visit"), 1);
 }
 
-TEST(a_full_disk_stops_no_visit)
+TEST(visits_continue_when_the_disk_is_full)
 {
     char history[256];
     struct rlimit limit;
@@ -765,7 +767,7 @@ TEST(a_full_disk_stops_no_visit)
     uint64_t n = 0;
 
     new_path(history);
-    e = engine_open("memory:", history); /* so that the history alone is written to */
+    e = engine_open("memory:", history); /* only the history is written */
     queue_make(e);
     assert_int_equal(visit(e, n++), USHER_OK);
     assert_int_equal(ask_queue_drain(e, "desk", NULL), USHER_OK);
@@ -802,7 +804,7 @@ TEST(a_full_disk_stops_no_visit)
     assert_int_equal(ask(history, "SELECT count(DISTINCT user) FROM visit"), n);
 }
 
-/* Nothing can be stored then; but what was acknowledged is a row, and what was not is none. */
+/* No command can be stored then.  Acknowledged visits are rows, and others are not. */
 TEST(a_full_disk_loses_no_row_of_a_store)
 {
     char store[256];
@@ -848,7 +850,7 @@ TEST(a_full_disk_loses_no_row_of_a_store)
     assert_int_equal(ask(store, "SELECT count(*) - count(DISTINCT version) FROM visit"), 0);
 }
 
-TEST(a_child_of_fork_leaves_its_parents_history_alone)
+TEST(a_child_does_not_use_the_history_of_its_parent)
 {
     char store[256], history[256];
     struct usher_engine *e;

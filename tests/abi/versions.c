@@ -2,9 +2,9 @@
 /*
  * A program of one version with the library of another: see check-versions.sh.
  *
- * Every struct of the calls is given and filled.  What is behind it is the program's and stays as
- * it is; what both versions know is told.  It has no use for the last member of a struct, which an
- * older version lacks.
+ * Every struct of the calls is given and filled.  The bytes after it are the program's and keep
+ * their value; members that both versions have are filled.  The program does not use the last
+ * member of a struct, which an older version lacks.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -29,7 +29,7 @@ static void check_at(int line, bool good, const char *what)
 }
 #define CHECK(x) check_at(__LINE__, x, #x)
 
-/* One of the program's structs, and what it keeps behind it. */
+/* One of the program's structs, and the program's own bytes after it. */
 #define GUARDED(type, init)           \
     struct {                          \
         struct type it;               \
@@ -52,8 +52,8 @@ static bool untouched(const unsigned char *behind)
     } while (0)
 
 #ifdef VERSION_newer
-/* What this library does not know of is left alone where it writes, and refused where it is given.
- */
+/* A member that this library lacks is left alone in a struct that it fills, and refused in one that
+ * it is given. */
 #define LATER_IS(type, value) (type.it.later = (value))
 #define NOT_SAID(type) CHECK(type.it.later == 0)
 #define REFUSED(type, call)             \

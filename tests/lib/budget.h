@@ -21,10 +21,10 @@
 #define SANITIZED 0
 #endif
 
-/* What @variable says, else @otherwise. */
+/* Return the number in the environment variable @variable, or @otherwise. */
 uint64_t number_from(const char *variable, uint64_t otherwise);
 
-/* What @variable says, else @n or its share. */
+/* Return the number in the environment variable @variable, or @n or its share. */
 uint64_t budget_of(const char *variable, uint64_t n);
 
 /* How often something is done to a cluster, with another seed each time: 200 times with

@@ -2,7 +2,7 @@
 /*
  * certs -- throw-away CAs and certificates for tests, in files of their own.
  *
- * Keys are of curve P-256, made anew each time.  All functions end the program, with a word, if
+ * Keys are of curve P-256 and new each time.  All functions end the program with a message if
  * something does not work.
  */
 #ifndef USHER_TESTS_CERTS_H
@@ -25,7 +25,7 @@ struct cert cert_make(const char *name, const struct cert *by, const char *names
                       long until);
 void cert_free(struct cert *c);
 
-/* PEM files; renamed into place, so nobody reads a half. */
+/* Write PEM files.  Each is renamed into place, so a reader never gets half of one. */
 void cert_write(const struct cert *c, const char *path);
 void cert_write_key(const struct cert *c, const char *path);
 void cert_write_both(const struct cert *c, const char *path);

@@ -16,7 +16,7 @@
 #include "cli/cli.h"
 #include "cli/parse.h"
 
-/* What the program has besides commands; a parser names them to who mistypes. */
+/* The program's own words besides commands; a parser suggests them after a typing error. */
 const struct cli_program usher__cli_programs[] = { { NULL, NULL, NULL, NULL } };
 const struct cli_verb usher__cli_verbs[] = { { NULL, NULL, NULL, NULL, NULL } };
 

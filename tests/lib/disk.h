@@ -45,7 +45,7 @@ enum disk_loss {
     DISK_TEARS       /* sectors of writes, in another order */
 };
 
-/* What the disk holds when power is back. */
+/* Set the disk's content to what it holds when power is back. */
 void disk_crash(enum disk_loss loss, uint64_t seed);
 
 #endif

@@ -6,8 +6,8 @@
  * is either before or after a step of the loop.  Sockets belong to the thread alone: to have them
  * closed, or written to, the test asks and waits for the loop's next turn (proxy.c does the same).
  *
- * A reply is put behind those before it at once.  A connection that is held keeps the place from
- * which nothing may be sent yet; one that is mute forgets what it would say.
+ * A reply is appended to the earlier ones at once.  A connection that is held keeps the place from
+ * which nothing may be sent yet; one that is mute drops its replies.
  */
 #include "config.h"
 
@@ -184,8 +184,8 @@ static void put_text(struct bytes *b, const char *text)
 
 /* ---- commands ------------------------------------------------------------------------ */
 
-/* The number after a type byte, up to CR LF; *@at moves behind it.  1, 0: more bytes are needed,
- * -1: it is none. */
+/* Read the number after a type byte, up to CR LF, and move *@at past it.  Returns 1; 0 if more
+ * bytes are needed; -1 if it is no number. */
 static int read_count(const struct bytes *b, size_t *at, char type, size_t max, size_t *ret)
 {
     const char *line = b->p + *at, *cr;
@@ -787,7 +787,7 @@ static void serve(struct fake *f, struct conn *c, short events)
         c->is_over = is_fatal(n);
     }
     if (c->ending && !c->held && c->out.n == 0) {
-        /* What is not read would make a reset of the end. */
+        /* Unread bytes would turn the close into a reset. */
         while (recv(c->fd, buf, sizeof buf, 0) > 0)
             continue;
         c->is_over = true;
@@ -802,8 +802,8 @@ static void conn_free(struct conn *c)
     free(c);
 }
 
-/* A socket bound to @port (0: any) that does not listen: connecting is refused, and nobody else
- * gets the port. */
+/* Return a socket bound to @port (0: any) that does not listen: connecting is refused, and no other
+ * process gets the port. */
 static int bind_port(int port)
 {
     struct sockaddr_in a = { .sin_family = AF_INET };
@@ -842,7 +842,7 @@ static void accept_one(struct fake *f, int node)
 
 /* ---- the loop -------------------------------------------------------------------------- */
 
-/* What was asked for since the last turn. */
+/* Carry out the requests made since the last turn. */
 static void obey(struct fake *f)
 {
     struct conn **at = &f->conns, *c;
@@ -915,7 +915,7 @@ static void *loop(void *payload)
 
         if (fds[0].revents != 0 && read(f->wake[0], drain, sizeof drain) < 0 && errno != EAGAIN)
             die("read");
-        /* What was asked meanwhile comes first: go round. */
+        /* A request that came since then goes first: start another turn. */
         if (f->turns != f->asked || f->stop)
             continue;
         n = 1 + (size_t)f->n;
@@ -985,7 +985,7 @@ static void node_done(struct node *node)
     free(node->scripts);
 }
 
-/* What there is without a thread. */
+/* Free everything but the thread. */
 static void fake_free(struct fake *f)
 {
     for (int i = 0; i < f->n; i++)

@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fake -- nodes of a Redis Cluster that say what a test tells them, for what real servers seldom do
- * and what servers of other versions say.
+ * fake -- nodes of a Redis Cluster that send the replies a test sets: those that real servers
+ * seldom send, and those of other versions.
  *
- * Each node listens on a free port of 127.0.0.1 and speaks RESP2.  Without being told anything it
- * looks like a healthy master: it answers what clients ask at the beginning, knows who owns which
- * slot, redirects, and answers the calls of our scripts with a plain `ok` whose epoch is
- * FAKE_EPOCH(node) and whose version counts the commands that this node has run: so a test sees who
- * ran what.  It keeps no data, and a reply that a test makes up replaces all that:
+ * Each node listens on a free port of 127.0.0.1 and speaks RESP2.  Without rules it looks like a
+ * healthy master: it answers the handshake of a client, has a slot map, and redirects.  Calls of
+ * our scripts get a plain `ok` whose epoch is FAKE_EPOCH(node) and whose version counts the
+ * commands that this node has run, so a test sees which node ran which command.  A node keeps no
+ * data.  A reply that a test makes up replaces all that:
  *
  *     struct fake *f = fake_start(3);
  *     fake_error(f, 1, "EVALSHA", 1, "ASK %d 127.0.0.1:%d", slot, fake_port(f, 2));
  *     ... node 1 sends the next call of a script on to node 2 ...
  *     assert_int_equal(fake_seen(f, 2, "ASKING"), 1);
  *
- * A rule is for the commands that begin with its words.  Of the rules of a node the first that fits
- * and is not used up decides; a command is journalled before it is answered.  proxy.h is for
- * faults between a client and a real server.
+ * A rule is for the commands that begin with its words.  The first rule of a node that fits and is
+ * not used up decides.  A command is journalled before it is answered.  proxy.h is for faults
+ * between a client and a real server.
  *
  * One thread of its own serves all nodes.  Every function may be called from any thread; what it
- * sets holds for all commands that were not yet taken in.  What cannot be (no memory, a node that
- * there is not) aborts.
+ * sets holds for all commands that were not yet taken in.  Without memory, or for a node that does
+ * not exist, a function aborts.
  */
 #ifndef USHER_TESTS_FAKE_H
 #define USHER_TESTS_FAKE_H
@@ -62,7 +62,7 @@ void fake_migrate(struct fake *f, int slot, int from, int to);
 /* That is over: all know that it is @owner's. */
 void fake_migrated(struct fake *f, int slot, int owner);
 
-/* @node is a replica of @master, or of nobody: then a master of a new replication id. */
+/* Make @node a replica of @master.  -1 makes it a master with a new replication id. */
 void fake_follow(struct fake *f, int node, int master);
 
 /* From now on @node knows no script but those that are loaded again.  Before, it knows any. */
@@ -86,15 +86,15 @@ enum fake_action {
 struct fake_rule {
     const char *match; /* words that the command begins with, in any case; NULL: any command */
     const char *with;  /* and that are in one of its words; NULL: anything */
-    unsigned skip;     /* so many of them pass first */
-    unsigned times;    /* then it is for so many; 0: for ever */
+    unsigned skip;     /* number of matching commands that pass first */
+    unsigned times;    /* number of commands after those that the rule is for; 0: no limit */
     enum fake_action action;
     const char *text; /* all texts are copied */
     size_t size;      /* of @text; 0: up to its NUL */
     size_t bytes;
 };
 
-/* Goes behind those that @node has; FAKE_ALL: each node has one, and counts for itself. */
+/* Append a rule to those of @node.  FAKE_ALL: to those of each node, with a count for each. */
 void fake_rule(struct fake *f, int node, const struct fake_rule *r);
 /* The same of an error. */
 void fake_error(struct fake *f, int node, const char *match, unsigned times, const char *format,
@@ -106,7 +106,7 @@ void fake_release(struct fake *f, int node);
 void fake_drop(struct fake *f, int node);            /* all its connections are closed */
 void fake_down(struct fake *f, int node, bool down); /* and further ones refused */
 
-/* ---- what they were told ---- */
+/* ---- the commands that they received ---- */
 
 /* How many commands that begin with the words @match; NULL: any. */
 unsigned fake_seen(struct fake *f, int node, const char *match);
@@ -116,8 +116,8 @@ bool fake_wait_seen(struct fake *f, int node, const char *match, unsigned n, int
 unsigned fake_connections(struct fake *f, int node);
 
 /* Command @i of those that came to @node: the number of its connection, from 1, then its words.
- * What is not printable is '?', of many and long words the rest is left out.  NULL: there are not
- * so many.  Lives until fake_forget() or fake_stop(). */
+ * An unprintable byte is '?', and the rest of many or long words is left out.  NULL if @node has
+ * received fewer.  Lives until fake_forget() or fake_stop(). */
 const char *fake_line(struct fake *f, int node, unsigned i);
 void fake_forget(struct fake *f, int node);
 
@@ -125,8 +125,7 @@ void fake_forget(struct fake *f, int node);
 
 #define FAKE_ANSWER_MAX 512
 
-/* RESP of what the script answers to one command @verb that has nothing to tell but that it was
- * done.  Returns its size. */
+/* Write the RESP of the script's answer to one command @verb, without rows.  Returns its size. */
 size_t fake_answer(enum usher_verb verb, uint64_t epoch, uint64_t version,
                    char to[FAKE_ANSWER_MAX]);
 

@@ -17,7 +17,7 @@ struct hooks {
     struct usher_allocator alloc;
     atomic_ulong blocks, bytes; /* that are out */
     atomic_ulong calls;         /* of the allocator */
-    unsigned fail_every;        /* about one in so many allocations fails; 0: none */
+    unsigned fail_every;        /* about one in this many allocations fails; 0: none */
     atomic_ulong failed;
     atomic_ulong traced, logged;
     unsigned long read; /* what was read, so that it is read */

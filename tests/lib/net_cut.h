@@ -20,7 +20,7 @@ struct net_cut {
     int end[NET_CUT_ENDS]; /* descriptors of namespaces, for redis_server_options.netns */
 };
 
-/* Of documentation (RFC 5737): nobody's. */
+/* Addresses for documentation (RFC 5737), which no host has. */
 extern const char *const net_cut_address[NET_CUT_ENDS];
 
 /* Why net_cut_lay() failed; never NULL. */
@@ -43,8 +43,7 @@ void net_cut_done(struct net_cut *c);
 /* Sockets that this thread makes from now on are at this end. */
 void net_cut_enter(const struct net_cut *c, int end);
 
-/* Return at home, when it is so.  What is sent while it is out does not arrive, and nobody is told.
- */
+/* Pull the cable out, and return when it is out.  Packets sent since then are dropped silently. */
 bool net_cut_pull(const struct net_cut *c);
 bool net_cut_plug(const struct net_cut *c);
 

@@ -460,8 +460,8 @@ static struct sockaddr_in loopback(int port)
     return a;
 }
 
-/* A socket bound to @port (0: any) that does not listen: connecting is refused, and
- * nobody else gets the port. */
+/* Return a socket bound to @port (0: any) that does not listen: connecting is refused, and no other
+ * process gets the port. */
 static int bind_port(int port)
 {
     struct sockaddr_in a = loopback(port);
@@ -607,7 +607,7 @@ static void *loop(void *payload)
 
         if (fds[0].revents != 0 && read(p->wake[0], drain, sizeof drain) < 0 && errno != EAGAIN)
             die("read");
-        /* What was asked meanwhile comes first: go round. */
+        /* A request that came since then goes first: start another turn. */
         if (p->turns != p->asked)
             continue;
         n = 2;

@@ -11,7 +11,7 @@
  *     assert_int_equal(proxy_fired(p), 1);
  *
  * Commands ahead of the chosen one in a pipeline are answered before the connection
- * breaks.  Those behind it: may have been run (reply faults), were not sent (request
+ * breaks.  Those after it may have been run (reply faults) or were not sent (request
  * faults).  Each request is taken to have one reply: no SUBSCRIBE, no CLIENT REPLY.
  * Anything that is not RESP2 (TLS, say) is forwarded as it comes, without faults by
  * command and without counting.
@@ -40,8 +40,8 @@ enum proxy_fault_kind {
 struct proxy_fault {
     enum proxy_fault_kind kind;
     const char *match; /* only requests that contain this; NULL: all.  Copied */
-    unsigned skip;     /* let so many of them pass first */
-    unsigned times;    /* then hit so many; 0 means 1 */
+    unsigned skip;     /* number of them that pass first */
+    unsigned times;    /* number of requests after those that are hit; 0 means 1 */
     size_t bytes;      /* more than there are: the whole; a request then runs */
     const char *reply; /* of PROXY_ANSWER: complete RESP text.  Copied */
     size_t reply_size; /* 0: up to its NUL */

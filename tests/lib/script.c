@@ -50,7 +50,7 @@ const struct script scripts[SCRIPTS] = {
           "queue login desk a3 capacity=2" NOW "00190",
           "queue match desk" NOW "00200", /* u2 and u6 are seated */
           "queue sweep desk" NOW "30000", /* an outage: heartbeats move */
-          "queue sweep desk" NOW "70000", /* nobody has been alive */
+          "queue sweep desk" NOW "70000", /* no heartbeat came */
       } },
     { USHER_ROOM,
       "lounge",
@@ -139,7 +139,7 @@ static enum usher_status run(struct usher_engine *e, const char *text, char answ
     line_read(&line, text);
     (void)usher_operate(e, &line.c, &reply, 1);
     status = reply.status;
-    /* nothing is told that was not done */
+    /* the answer has nothing that was not done */
     if (line.c.verb == USHER_ROOM_SWEEP)
         assert_true(reply.of.room.n_rows <= reply.of.room.count);
     whole = line_answer(&line.c, &reply);
@@ -271,6 +271,6 @@ unsigned script_check(struct usher_engine *e, const struct script *s,
     }
     visits(e, s, told);
     if (strcmp(told, notes->visits[at]) != 0)
-        fail_msg("after line %u history tells %s, not %s", at, told, notes->visits[at]);
+        fail_msg("after line %u history returns %s, not %s", at, told, notes->visits[at]);
     return at;
 }

@@ -34,7 +34,7 @@ struct script_notes {
     uint64_t told[SCRIPT_LINES + 1]; /* version of the last notice so far */
     bool ended[SCRIPT_LINES + 1];    /* something ended by itself, or with something else */
     char answer[SCRIPT_LINES + 1][SCRIPT_ANSWER];
-    char visits[SCRIPT_LINES + 1][SCRIPT_ANSWER]; /* of a queue: what `history` tells */
+    char visits[SCRIPT_LINES + 1][SCRIPT_ANSWER]; /* of a queue: the rows of `history` */
 };
 
 /* A line of one's own. */
@@ -47,8 +47,8 @@ enum usher_status script_run(struct usher_engine *e, const struct script *s, uns
 /* All of @s on @e, which has an empty store; made a note of. */
 void script_note(struct usher_engine *e, const struct script *s, struct script_notes *notes);
 
-/* The audit finds nothing, but for entries in the index of rooms that are no more: whoever erased
- * the room had no memory, or no disk, for what comes behind it. */
+/* Require that the audit finds nothing except directory entries of rooms that are gone: the client
+ * that erased such a room had no memory or disk for the next step. */
 void script_sound(struct usher_engine *e);
 
 /* The store is as it was after some number of lines from @least to @most, and whole; returns

@@ -94,7 +94,7 @@ static void fail(const char *format, ...)
     is_missing = false;
 }
 
-/* Who asserts that a thing was done has no message of ours: so it stands here. */
+/* A test that only asserts success does not print our reason, so it is printed here. */
 static bool told(bool good)
 {
     if (!good)
@@ -120,7 +120,7 @@ int redis_needed(void)
     return 0;
 }
 
-/* Between two looks at a condition that nobody announces. */
+/* Wait between two checks of a condition that has no notification. */
 static void pause_briefly(void)
 {
     struct timespec t = { 0, 2000000 };
@@ -332,7 +332,7 @@ static bool write_config(const struct redis_server *s, const struct redis_server
     /* CLUSTER SLOTS hides a replica until it has received something: a ping, here. */
     fprintf(f, "repl-diskless-sync yes\nrepl-diskless-sync-delay 0\n"
                "repl-ping-replica-period 1\n");
-    /* Redis trusts nobody but who comes from 127.0.0.1. */
+    /* In protected mode Redis accepts clients from 127.0.0.1 only. */
     if (s->netns != 0)
         fprintf(f, "protected-mode no\n");
     if (s->version >= 70000)
@@ -634,7 +634,7 @@ bool redis_server_restart(struct redis_server *s)
     return told(false);
 }
 
-/* So much of the end of a log. */
+/* The bytes of a log's end that are printed. */
 #define TOLD_BYTES 16384
 
 void redis_server_tell(const struct redis_server *s)
@@ -926,7 +926,8 @@ static bool says_ok(struct redis_server *s)
     return text_contains(redis_do(s, "CLUSTER", "INFO", NULL), "cluster_state:ok");
 }
 
-/* How long the nodes of a cluster may take, and when who is not known yet is met again. */
+/* The deadline for the nodes of a cluster, and the time of the next CLUSTER MEET of missing ones.
+ */
 struct forming {
     int64_t until, again;
 };
@@ -943,7 +944,7 @@ static bool is_formed(struct redis_cluster *c, int i)
     return text_contains(r, "master_link_status:up");
 }
 
-/* The first slot of primary @i; that of the one behind the last is behind the last. */
+/* Return the first slot of primary @i.  For @i = the number of primaries: the number of slots. */
 static int first_slot(const struct redis_cluster *c, int i, bool lopsided)
 {
     if (lopsided && i > 0)
@@ -951,7 +952,7 @@ static int first_slot(const struct redis_cluster *c, int i, bool lopsided)
     return SLOTS * i / c->primaries;
 }
 
-/* Node 0 meets all others.  Who does not answer within the node timeout is forgotten. */
+/* Let node 0 meet all others.  A node that does not answer within the node timeout is forgotten. */
 static bool meet(struct redis_cluster *c)
 {
     char text[16];
@@ -964,7 +965,7 @@ static bool meet(struct redis_cluster *c)
     return true;
 }
 
-/* A pause of who waits for the nodes to know one another.  False: it took too long. */
+/* Pause while the nodes get to know one another.  Returns false if it takes too long. */
 static bool pause_forming(struct redis_cluster *c, int i, struct forming *f)
 {
     int64_t t = clock_ms();
@@ -1021,7 +1022,7 @@ static bool cluster_form(struct redis_cluster *c, bool lopsided)
     for (int i = c->primaries; i < c->nodes; i++) {
         if (!redis_node_id(c->node[i % c->primaries], id))
             return false;
-        /* It becomes a replica only after it has heard of its primary. */
+        /* It becomes a replica only after it knows its primary. */
         while (!is_success(redis_do(c->node[i], "CLUSTER", "REPLICATE", id, NULL)))
             if (!pause_forming(c, i, &f))
                 return false;
@@ -1126,8 +1127,8 @@ static int compare_lines(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* Who has which slots since which epoch as @s sees it: a line for each node, sorted.  The
- * caller's to free; NULL: it does not say. */
+/* Return the slots and config epoch of each node in the view of @s: a line for each, sorted.  The
+ * caller frees it.  NULL if @s does not answer. */
 static char *view_of(struct redis_server *s)
 {
     enum { FIELD_EPOCH = 6, FIELD_SLOTS = 8, LINES_MAX = 64 };
@@ -1326,7 +1327,7 @@ bool redis_move_end(const struct redis_move *m)
         good = redis_move_key(m, r->element[i]->str);
     freeReplyObject(r);
     good = good && set_slot(m->target, m, "NODE", m->target_id);
-    /* those that are primaries by now; a replica hears of it from its own */
+    /* the present primaries; a replica learns it from its own */
     for (int i = 0; good && i < m->cluster->nodes; i++)
         if (is_master(m->cluster->node[i]))
             good = set_slot(m->cluster->node[i], m, "NODE", m->target_id);

@@ -8,7 +8,7 @@
  * is the same program, which looks at the name it is run by, and on Debian it comes without the
  * daemon's package.
  *
- * Whoever starts a server owns it and stops it.  A server dies with the *thread* that
+ * The test that starts a server owns it and stops it.  A server dies with the *thread* that
  * started it, so start servers from the main thread.  Nothing here is thread-safe for one
  * server; other threads use redis_server_connect() and their own context.
  *
@@ -82,7 +82,7 @@ struct redis_server *redis_server_start(const struct redis_server_options *opt);
 void redis_server_stop(struct redis_server *s);
 
 /* Sends @sig.  After SIGKILL and SIGTERM returns only when the process is gone; its
- * directory stays for redis_server_restart().  Its port is free to anybody meanwhile. */
+ * directory stays for redis_server_restart().  Until then any process may take its port. */
 int redis_server_kill(struct redis_server *s, int sig);
 
 /* Starts it again with the same directory, port and options, after SIGTERM if it still
@@ -176,7 +176,7 @@ bool redis_cluster_wait_agreed(struct redis_cluster *c, int timeout_ms);
 /* The slot of a scope called @name; -1 if the node does not answer. */
 int redis_cluster_slot(struct redis_cluster *c, const char *name);
 
-/* The node that serves @slot in the eyes of @asked; NULL: nobody does. */
+/* Return the node that serves @slot in the view of @asked, or NULL if none does. */
 struct redis_server *redis_cluster_owner(struct redis_cluster *c, struct redis_server *asked,
                                          int slot);
 
@@ -202,8 +202,8 @@ struct redis_move {
     char source_id[41], target_id[41];
 };
 
-/* Waits until the nodes agree: who does not know the greatest epoch takes one that another has,
- * too, and then the slot is either's. */
+/* Wait until the nodes agree.  A node that does not know the greatest epoch would take one that
+ * another node has, and then either could get the slot. */
 bool redis_move_begin(struct redis_move *m);
 /* Or it is gone: done, too. */
 bool redis_move_key(const struct redis_move *m, const char *key);

@@ -17,7 +17,7 @@
 
 struct test_store {
     const char *name;
-    /* The URL of an empty store.  What was in the one before is gone. */
+    /* Write the URL of an empty store.  The previous store's content is gone. */
     bool (*fresh)(char url[STORE_URL_MAX]);
 };
 

@@ -14,7 +14,7 @@
 #define WORKLOAD_NAMES 6 /* of a kind */
 #define WORKLOAD_T0 INT64_C(1700000000000)
 
-/* What one who talks knows.  Plain data. */
+/* The state of one client: the tokens and texts it received.  Plain data. */
 struct workload {
     uint64_t number[WORKLOAD_NAMES], login[WORKLOAD_NAMES]; /* tokens of holds, logins of agents */
     char serial[USHER_SERIAL_TEXT_MAX + 1];
@@ -38,7 +38,7 @@ extern const char *const workload_begin[];
 extern const unsigned workload_n_begin;
 
 void workload_put(char to[WORKLOAD_LINE], const char *format, ...)
-    __attribute__((format(printf, 2, 3))); /* behind what is there */
+    __attribute__((format(printf, 2, 3))); /* appends to the line */
 void workload_learn(struct workload *c, const struct usher_operation *command,
                     const struct usher_result *r);
 

@@ -30,7 +30,7 @@ struct bench {
     unsigned short_of, skipped;
 };
 
-/* What a ratio or value must be. */
+/* How a ratio or value is compared with its bar. */
 enum bench_bar { BENCH_NO_BAR, BENCH_AT_LEAST, BENCH_AT_MOST };
 
 struct bench_line {
@@ -100,7 +100,7 @@ void *bench_alloc(size_t n, size_t size);
 #define BENCH_NAME 32
 void bench_number(size_t i, char name[BENCH_NAME]);
 
-/* Who calls: @n agents of team @team, one after the other.  Owned by the caller. */
+/* The owners of calls: @n agents of team @team, in turn.  The caller owns the struct. */
 struct bench_owners {
     unsigned n, turn;
     char name[][BENCH_NAME];
@@ -128,7 +128,7 @@ struct bench_pool {
     struct bench_owners *owners;
 };
 
-/* Of a struct bench_pool: one call and its hangup; the same 64 times. */
+/* Workers on a struct bench_pool: one call and its hangup; the same 64 times. */
 bench_worker bench_pair, bench_pairs;
 
 /* A path for a file of a store in $TMPDIR (or /tmp), different on each call. */

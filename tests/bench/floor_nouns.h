@@ -3,12 +3,12 @@
  * floor_nouns -- a queue, a room and serials as one would write them for one program, like
  * floor_memory.h: structs that are never freed, chained tables, linked lists, one mutex each.
  *
- *   queue  users by name, a list of who waits for each lane, agents with one room each
- *   room   members by name, a list in the order of their last signs of life
- *   serial a counter, and a text made by snprintf()
+ *   queue  users by name, a list of the waiting users of each lane, agents with one room each.
+ *   room   members by name, a list in the order of their last heartbeats.
+ *   serial a counter, and a text made by snprintf().
  *
- * Each knows what its row asks for and nothing else: no deadlines by priority, offers, history,
- * fields, roles, log, checks, stock.
+ * Each has only what its row needs: no deadlines by priority, offers, history, fields, roles, log,
+ * checks or stock.
  */
 #ifndef USHER_BENCH_FLOOR_NOUNS_H
 #define USHER_BENCH_FLOOR_NOUNS_H
@@ -24,12 +24,12 @@ struct floor_queue;
 /* Lanes of 0 … @n_lanes - 1; room for @n users at the same time. */
 struct floor_queue *floor_queue_new(size_t n, unsigned n_lanes, unsigned n_agents);
 void floor_queue_free(struct floor_queue *q);
-/* Agent @agent takes users of @one and @other from now on, whoever has waited longer. */
+/* Let agent @agent take users of @one and @other from now on, the longest waiting first. */
 void floor_queue_login(struct floor_queue *q, unsigned agent, unsigned one, unsigned other);
-/* @user waits; its place is told.  False: it is there already. */
+/* Let @user wait, and return its position.  Returns false if it is there already. */
 bool floor_queue_apply(struct floor_queue *q, const char *user, unsigned lane, uint64_t *ret_place);
-/* The visit with @agent is over (there may be none), and it has the next user, @user.  False:
- * nobody waits. */
+/* End the visit with @agent, if there is one, and seat the next user: @user.  Returns false if no
+ * user waits. */
 bool floor_queue_finish(struct floor_queue *q, unsigned agent, char user[FLOOR_NAME]);
 
 struct floor_room;

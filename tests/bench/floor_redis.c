@@ -84,7 +84,7 @@ static const char *const scripts[FLOOR_SCRIPTS] = {
     [FLOOR_ID] = "return redis.call('INCRBY', KEYS[1], 1)\n",
 };
 
-/* Behind the scope, in braces. */
+/* The parts of keys after the scope, which is in braces. */
 static const char *const parts[FLOOR_SCRIPTS][3] = {
     [FLOOR_PLACE] = { "seen", "users", "wait" },
     [FLOOR_ALIVE] = { "seen", "version" },
@@ -252,7 +252,7 @@ void floor_redis_hangup(struct floor_redis *f, enum floor_script script, const c
     floor_redis_get_done(f);
 }
 
-/* The number behind @key in the section @section of INFO. */
+/* Return the number of @key in the section @section of INFO. */
 static double info(redisContext *c, const char *section, const char *key)
 {
     struct floor_redis f = { .c = c };

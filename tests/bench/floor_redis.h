@@ -34,7 +34,7 @@ struct floor_redis {
     char sha[FLOOR_SCRIPTS][41];
 };
 
-/* Load the scripts through @c.  Whatever goes wrong ends the program. */
+/* Load the scripts through @c.  Any error ends the program. */
 void floor_redis_open(struct floor_redis *f, redisContext *c);
 
 /* @n free numbers in pool {@pool} of @script. */
@@ -47,7 +47,8 @@ void floor_redis_call(struct floor_redis *f, enum floor_script script, const cha
 void floor_redis_hangup(struct floor_redis *f, enum floor_script script, const char *pool,
                         const struct floor_hold *hold);
 
-/* Those behind SEED: what @scope needs, with users u0 to u99; one call for @user, waited for. */
+/* For the scripts after SEED: make what @scope needs, with users u0 to u99; run one call for @user.
+ */
 void floor_redis_make(struct floor_redis *f, enum floor_script script, const char *scope);
 void floor_redis_run(struct floor_redis *f, enum floor_script script, const char *scope,
                      const char *user);

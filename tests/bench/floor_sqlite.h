@@ -13,7 +13,7 @@
 
 struct floor_sqlite;
 
-/* A new file with @n numbers, free from the start.  Whatever goes wrong ends the program. */
+/* Make a new file with @n free numbers.  Any error ends the program. */
 struct floor_sqlite *floor_sqlite_open(const char *path, size_t n);
 void floor_sqlite_close(struct floor_sqlite *f);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * P20: a room of 100,000 members is closed beside somebody who calls numbers of the same store. The
- * latency that 99 of 100 of the caller's commands keep is compared with that of before.
+ * P20: a room of 100,000 members is closed while another thread calls numbers of the same store.
+ * The 99th percentile of that thread's latency is compared with the one before the close.
  */
 #include "config.h"
 
@@ -70,7 +70,7 @@ static int by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* In ms, of commands for so long, or until @done. */
+/* Return the 99th percentile in ms of the commands of @seconds, or until @done. */
 static double p99(struct bench_pool *pool, double seconds, const atomic_bool *done)
 {
     float *samples = bench_alloc(SAMPLES_MAX, sizeof *samples);

@@ -5,7 +5,7 @@
  * server; and when one master stands still, the callers of the other two go on.
  *
  * With one of three stopped the others have more of the machine's processors, so the second is no
- * feat where these are few; it shows that nobody waits.
+ * feat where these are few; it shows that no caller waits.
  */
 #include "config.h"
 
@@ -152,7 +152,7 @@ static void note(struct caller *c, double begin, double end)
         c->samples[c->n++] = (float)((end - begin) * 1e3);
 }
 
-/* Whose server stands still has nothing to note, and tries again. */
+/* A caller whose server is stopped measures nothing and tries again. */
 static void *caller_main(void *payload)
 {
     struct caller *c = payload;
@@ -268,7 +268,7 @@ void bench_cluster(struct bench *b)
     static const struct bench_line node_line = { "P17",        "Cluster: the same",
                                                  "commands/s", "of a cluster of one node",
                                                  BENCH_NO_BAR, 0 };
-    /* nobody is to be taken for dead: there is no one to have its slots */
+    /* no node may be taken for dead, because no replica could take its slots */
     static const char *const config[] = { "cluster-node-timeout 60000", NULL };
     const struct redis_server_options opt = { .aof = REDIS_AOF_OFF, .config = config };
     const struct redis_server_options alone = { .aof = REDIS_AOF_OFF };

@@ -112,7 +112,7 @@ static double floor_visits_side(void *world, double seconds)
     return bench_alone(floor_visits, world, seconds);
 }
 
-/* Where users in the middle of the queue are. */
+/* Query the positions of users in the middle of the queue. */
 static uint64_t places(void *world, unsigned thread)
 {
     struct queue *w = world;
@@ -234,7 +234,7 @@ struct room {
     struct usher_result replies[BATCH];
 };
 
-/* So that all are heard of once in a third of the time they have. */
+/* Advance the clock so that each member sends a heartbeat once in a third of its TTL. */
 static void room_tick(struct room *w)
 {
     if (w->next % (w->n / (TTL / 3) + 1) == 0)
@@ -349,8 +349,8 @@ static void beat_from(struct room *w, size_t first, int64_t span_ms)
     }
 }
 
-/* One of a hundred members is not heard of any more and is swept out; then they come back.  Only
- * the sweep is timed: expired members a second. */
+/* One of a hundred members sends no more heartbeats and is swept out; then all come back.  Only the
+ * sweep is timed: expired members a second. */
 static double sweep_side(void *world, double seconds)
 {
     struct room *w = world;
@@ -438,7 +438,7 @@ static double alls_side(void *world, double seconds)
     return bench_alone(alls, world, seconds);
 }
 
-/* ---- a copy over a network, of a room that changes meanwhile ---- */
+/* ---- a copy over a network, of a room that changes during the copy ---- */
 
 #define COPY_MEMBERS 20000u
 #define COPY_ANSWER_MS 20.0
@@ -456,7 +456,7 @@ static void until(double when)
     (void)nanosleep(&pause, NULL);
 }
 
-/* Somebody goes, or comes again, as often as it should have been by now. */
+/* Let members leave and join until the number of changes is that of the elapsed time. */
 static void copy_change(struct room *w, double began, double changes)
 {
     while ((double)w->told < (bench_now(CLOCK_MONOTONIC) - began) * changes) {
@@ -468,8 +468,8 @@ static void copy_change(struct room *w, double began, double changes)
     }
 }
 
-/* How long it takes to become current; each question is on its way for so long, half of it there.
- */
+/* Return the seconds until the copy is current.  Each query takes COPY_ANSWER_MS, half of it to get
+ * there. */
 static double copy_seconds(struct room *w, double changes)
 {
     struct usher_replica *r;
@@ -504,7 +504,7 @@ static double copy_seconds(struct room *w, double changes)
     return at;
 }
 
-/* ---- a meeting: each change of one is told to all ---- */
+/* ---- a meeting: all receive each change of one ---- */
 
 #define MEETING 50u
 
@@ -569,7 +569,7 @@ static struct bench_spread once(double value)
 static void meeting(struct bench *b)
 {
     static const struct bench_line line = {
-        "P11", "a meeting of 50, each change told to all", "changes/s", "", BENCH_AT_LEAST, 1000
+        "P11", "a meeting of 50, each change sent to all", "changes/s", "", BENCH_AT_LEAST, 1000
     };
     struct room *w = room_new(MEETING, false);
     struct usher_watcher *watches[MEETING];

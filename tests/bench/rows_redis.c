@@ -309,7 +309,7 @@ static double usual_floor_side(void *world, double seconds)
 static void usual_rows(struct bench *b, struct usher_engine *e, struct floor_redis floor)
 {
     struct usual verbs[] = {
-        { "one who waits is alive, and its place", FLOOR_PLACE, place, e, floor, 0 },
+        { "heartbeat of a waiting user, and its position", FLOOR_PLACE, place, e, floor, 0 },
         { "a member is alive", FLOOR_ALIVE, member_alive, e, floor, 0 },
         { "a serial", FLOOR_SERIAL, serial, e, floor, 0 },
         { "an id", FLOOR_ID, id, e, floor, 0 },

@@ -56,7 +56,7 @@ struct served {
     uint64_t numbers;
 };
 
-/* What the clients do. */
+/* The work of the clients. */
 struct work {
     struct served *served;
     const char *command; /* with OWNER_DIGITS @ for the owner, or as it is */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * P4 to P6: the store in SQLite against raw prepared statements; and the row of P10 that is about
- * it, the place of one of many who wait in a queue.  Both files are in the same
- * folder ($TMPDIR or /tmp); whether it is a disk decides what the figures mean.
+ * P4 to P6: the store in SQLite against raw prepared statements; and its row of P10, the position
+ * of one of many waiting users.  Both files are in the same folder ($TMPDIR or /tmp); whether it is
+ * a disk decides what the figures mean.
  */
 #include "config.h"
 
@@ -198,9 +198,9 @@ void bench_sqlite_sizes(struct bench *b)
 
 struct line {
     struct usher_engine *e;
-    size_t n;      /* users who wait */
-    size_t at;     /* the last one that was asked for */
-    unsigned step; /* what is between him and the next one */
+    size_t n;      /* waiting users */
+    size_t at;     /* the last one whose position was queried */
+    unsigned step; /* the distance from that to the next one */
 };
 
 static void line_fill(struct usher_engine *e, size_t n)
@@ -241,7 +241,7 @@ static uint64_t line_ask(void *world, unsigned thread)
     w->at = (w->at + w->step) % w->n;
     bench_number(w->at + 1, name);
     if (ask_queue_where(w->e, QUEUE, name, &seat) != USHER_OK || seat.index != (int64_t)w->at)
-        bench_die("a user is not at his place: %s", usher_message());
+        bench_die("a user is not at its position: %s", usher_message());
     return 1;
 }
 
@@ -252,7 +252,7 @@ void bench_sqlite_places(struct bench *b)
     struct line w = { .n = b->quick ? 10000 : 100000, .step = 7919 };
     double ms[BENCH_ROUNDS_MAX];
 
-    (void)snprintf(what, sizeof what, "SQLite, durable: the place of one of %zu who wait", w.n);
+    (void)snprintf(what, sizeof what, "SQLite, durable: the position of one of %zu users", w.n);
     (void)bench_path(path, "line.db");
     bench_unlink(path);
     (void)snprintf(url, sizeof url, "sqlite:%s?sync=off", path);

@@ -71,6 +71,6 @@ static size_t left(const char *url)
     return redis_server_keys(server);
 }
 
-/* It is the same store, for those who ask. */
+/* The tests treat it as the same store. */
 const struct backend under_test = { "redis", true, true, start, fresh,
                                     stop,    NULL, left, false, budget_slow };

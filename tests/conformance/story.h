@@ -4,8 +4,8 @@
  *
  * A test is a story: commands as on the command line, on the queue "desk", each with its answer in
  * short; "+5000" lets five seconds pass.  A room is called AGENT.N here.  The clock is f->now,
- * given by the engine's hook.  A twin, which is a memory store, is told the same and must answer
- * the same; every test ends with the audit, and with the digests here and there.
+ * given by the engine's hook.  A twin, which is a memory store, gets the same commands and must
+ * answer the same; every test ends with the audit, and compares the digests of both.
  */
 #ifndef USHER_TESTS_STORY_H
 #define USHER_TESTS_STORY_H

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What every store must do: spec/numbers.md row by row, and the rules of usher.h.
+ * Requirements for every store: spec/numbers.md row by row, and the rules of usher.h.
  *
  * Commands are written as on the command line: ok(f, "call desk owner=ann").  The words
  * before are the answer that is expected; the whole reply is f->r.  A name that words
  * cannot say goes in by %s between blanks.
  *
- * The clock is f->now, given by the engine's hook.  A twin, which is a memory store, is told
- * the same and must answer the same; every test ends with the audit, and with the digests
- * of the pools "desk" here and there.
+ * The clock is f->now, given by the engine's hook.  A twin, which is a memory store, gets the same
+ * commands and must answer the same; every test ends with the audit, and compares the digests of
+ * the pools "desk" of both.
  */
 #include "lib/test.h"
 
@@ -456,7 +456,7 @@ TEST(an_owner_who_asks_again_gets_what_it_holds)
     ok(f, "unreg desk n1");
     same(f, "call desk owner=ann");
     assert_int_equal(f->r.of.number.state, USHER_NUMBER_STATE_BUSY_DOWN);
-    /* nobody in particular is somebody else each time */
+    /* each anonymous call is a new one */
     assert_given(f, "desk", "n2");
     assert_given(f, "desk", "n3");
     /* when the hold is over the owner has none */
@@ -715,7 +715,7 @@ TEST(an_operator_sees_and_ends_holds)
     assert_false(f->r.of.number.more);
     assert_int_equal(f->r.version, v + 2);
     same(f, "free desk owner=ann");
-    same(f, "free desk owner=nobody");
+    same(f, "free desk owner=zoe");
     /* all */
     ok(f, "free desk all=1");
     assert_int_equal(f->r.of.number.count, 1);
@@ -956,7 +956,7 @@ TEST(a_number_that_is_taken_back_is_of_the_node_that_is_said)
     ok(f, "renew desk n3 token=%" PRIu64 " owner=carl lease=0", LOST_TOKEN);
     assert_int_equal(r->until_ms, 0);
     assert_node(f, "n3", "");
-    /* a hold that is there keeps its node, whoever asks with which token, and as for `call` */
+    /* a present hold keeps its node, with any owner or token, as with `call` */
     same(f, "renew desk n1 token=%" PRIu64 " owner=ann node=m2 lease=5000", LOST_TOKEN);
     assert_true(r->token == token);
     same(f, "renew desk n2 token=%" PRIu64 " owner=bob node=m1", LOST_TOKEN);
@@ -999,7 +999,7 @@ TEST(a_number_that_is_taken_back_is_of_the_node_that_is_said)
     same(f, "free desk node=m1");
 }
 
-/* Whoever has the options of its call at hand may give them. */
+/* A caller may give `renew` the options of its call. */
 TEST(who_renews_as_an_owner_gives_the_options_of_the_call)
 {
     struct fixture *f = *state;
@@ -1113,8 +1113,8 @@ TEST(random_order_is_alike_everywhere)
     }
 }
 
-/* Of N idle numbers each is the next one with the same chance, the one that has just come
- * back as well.  600 calls, one at a time; the bounds are 5 standard deviations and more. */
+/* Each of N idle numbers is the next one with the same probability, even the one that has just come
+ * back.  600 calls, one at a time; the bounds are 5 standard deviations and more. */
 TEST(random_order_is_fair)
 {
     struct fixture *f = *state;
@@ -1237,7 +1237,7 @@ TEST(calls_of_a_number_begin_with_a_gap)
     f->now += 10;
     ok(f, "call desk");
     ok(f, "hangup desk n1");
-    ok(f, "hangup desk n1 rest=0"); /* whoever ends the rest ends all of it */
+    ok(f, "hangup desk n1 rest=0"); /* a second hangup ends the whole rest */
     ok(f, "call desk");
     ok(f, "hangup desk n1");
     ok(f, "lift desk n1");
@@ -1319,8 +1319,7 @@ TEST(a_hold_ends_however_often_it_is_renewed)
     ok(f, "set desk lease=0 lease-max=1000");
     assert_int_equal(f->r.of.number.of.settings.lease_max_ms, 1000);
     numbers(f, 3);
-    ok(f, "call desk number=n1 owner=ann node=pbx"); /* not until hangup, though nobody said how
-                                                        long */
+    ok(f, "call desk number=n1 owner=ann node=pbx"); /* not until hangup, even without a lease */
     assert_int_equal(f->r.of.number.until_ms, began + 1000);
     ok(f, "call desk number=n2 owner=bob node=pbx lease=400");
     assert_int_equal(f->r.of.number.until_ms, began + 400);
@@ -1676,7 +1675,7 @@ TEST(no_command_caps_all_numbers_over_a_lowered_cap)
     execute_at_store(f, "stats desk");
     assert_true(f->r.of.number.more); /* it is not known yet how many the cap keeps */
     assert_in_range(f->r.of.number.of.stats.capped, 200, 300);
-    /* those behind it in a batch wait for it, by the engine */
+    /* later commands of a batch wait for it, because the engine delays them */
     for (int k = 0; k < 2; k++) {
         static const char *const lines[3] = { "call desk", "stats desk", "call desk owner=a" };
         struct usher_operation c[3];
@@ -1819,7 +1818,7 @@ TEST(a_day_that_comes_twice_hides_no_number)
 
 #define MANY 1000
 
-/* n0000 to n0999, each with one call today, behind them those in @last, fresh. */
+/* n0000 to n0999, each with one call today, followed by the fresh ones in @last. */
 static void a_thousand_used(struct fixture *f, const char *group, const char *const *last)
 {
     for (int i = 0; i < MANY; i++) {
@@ -1970,7 +1969,7 @@ TEST(next_is_the_first_of_rests_holds_and_midnight)
     empty_at(f, "desk", MORNING + 14 * HOUR);
     ok(f, "set desk daily=0");
     ok(f, "call desk number=n1 lease=9000");
-    empty_at(f, "desk", f->now + 7050); /* and it rests behind the hold */
+    empty_at(f, "desk", f->now + 7050); /* and it rests after the hold */
     ok(f, "hangup desk n3 rest=7020");
     empty_at(f, "desk", f->now + 7020);
     ok(f, "hangup desk n4 rest=20");
@@ -1987,7 +1986,7 @@ TEST(a_rest_can_be_lifted_however_long_it_is)
     numbers(f, 2);
     same(f, "lift desk n1");
     ok(f, "call desk");
-    same(f, "lift desk n1"); /* nobody's call ends by it */
+    same(f, "lift desk n1"); /* it ends no call */
     assert_int_equal(f->r.of.number.state, USHER_NUMBER_STATE_BUSY_UP);
     ok(f, "hangup desk n1 rest=3153600000000");
     ok(f, "unreg desk n2");
@@ -2274,7 +2273,7 @@ TEST(callees_are_remembered_for_a_time)
     ok(f, "call desk number=n3 sticky=p");
     ok(f, "hangup desk n3");
     f->now += 999;
-    assert_given(f, "desk sticky=p", "n3"); /* and remembered anew */
+    assert_given(f, "desk sticky=p", "n3"); /* and remembered again */
     ok(f, "hangup desk n3");
     f->now += 1000;
     assert_given(f, "desk sticky=p", "n1");
@@ -2325,7 +2324,7 @@ TEST(an_empty_pool_says_why_and_until_when)
     ok(f, "call desk");
     empty(f, "call desk");
     assert_int_equal(n->why, USHER_NUMBER_WHY_BUSY);
-    assert_int_equal(n->next_ms, -1); /* until hangup: nobody knows */
+    assert_int_equal(n->next_ms, -1); /* until hangup: unknown */
     ok(f, "unreg desk n1");
     empty(f, "call desk");
     assert_int_equal(n->why, USHER_NUMBER_WHY_DOWN); /* busy, but does not come back */
@@ -3371,8 +3370,8 @@ TEST(a_batch_is_answered_one_by_one_and_in_order)
     assert_text(f->r.of.number.rows[0].owner, "bob");
 }
 
-/* What one batch does to a number or an owner, a later command of it finds: of plain calls and
- * hangups, which a store may collect, and of others between them. */
+/* A later command of a batch finds the changes of an earlier one to a number or owner: of plain
+ * calls and hangups, which a store may collect, and of other commands between them. */
 TEST(calls_and_hangups_of_a_batch_find_what_those_before_them_did)
 {
     struct fixture *f = *state;
@@ -3756,7 +3755,7 @@ struct caller {
     pthread_t thread;
     struct usher_engine *e;
     const char *url;  /* opens its own engine when not NULL */
-    atomic_int *held; /* by number: 1 while somebody has it */
+    atomic_int *held; /* by number: 1 while a thread holds it */
     bool twice;
     enum usher_status wrong;
     unsigned got;

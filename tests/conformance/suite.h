@@ -28,10 +28,10 @@ struct backend {
     void (*stop)(void);
     /* For stores that the library does not have. */
     const struct usher_driver *drivers;
-    /* How many keys or rows there are in the store at @url, seen from outside; NULL: nobody can
-     * look into it. */
+    /* Return the count of keys or rows in the store at @url, seen from outside; NULL if no other
+     * program can read it. */
     size_t (*left)(const char *url);
-    bool keeps_visits; /* `queue history` tells of all that ended, not only of those kept */
+    bool keeps_visits; /* `queue history` returns all ended visits, not only the kept ones */
     /* One test in three is run if this is true (budget.h), others each time, or if USHER_THIRD
      * names a third.  NULL: false. */
     bool (*some)(void);

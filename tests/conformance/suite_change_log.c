@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What every store must do with the log of a scope and who follows it, whatever the noun: rooms,
- * which have a log of their own, are in suite_rooms.c. */
+/* Requirements for every store: the log of a scope and its followers.  Rooms have a log of their
+ * own (suite_rooms.c). */
 #include "lib/test.h"
 
 #include "conformance/fixture.h"
@@ -604,7 +604,7 @@ TEST(a_notice_of_an_end_names_the_owner)
     say(f, USHER_OK, "number call p owner=ann lease=1000");
     token = f->r.of.number.token;
     f->now += 1000;
-    say(f, USHER_OK, "number show p 1"); /* a read: it is told when it is written */
+    say(f, USHER_OK, "number show p 1"); /* a read: the expiry is notified when it is written */
     say(f, USHER_OK, "number changes p since=4");
     assert_int_equal(notices(f), 0);
     say(f, USHER_OK, "number sweep p");
@@ -618,7 +618,7 @@ TEST(a_notice_of_an_end_names_the_owner)
     assert_int_equal(notice(f, 0).until_ms, MORNING + 6000); /* of the rest */
     assert_text(notice(f, 0).subject, "1");
     assert_text(notice(f, 0).owner, "ann");
-    assert_int_equal(notice(f, 1).verb, USHER_NUMBER_EXPIRE); /* its rest: nobody's */
+    assert_int_equal(notice(f, 1).verb, USHER_NUMBER_EXPIRE); /* its rest, which has no owner */
     assert_text(notice(f, 1).owner, "");
     assert_int_equal(notice(f, 2).verb, USHER_NUMBER_CALL);
     assert_text(notice(f, 2).owner, "bob");
@@ -756,7 +756,7 @@ TEST(a_follower_receives_each_change_once)
         usher_unwatch(other, watcher);
         say(f, USHER_OK, life % 2 == 0 ? "number set p lease=1000" : "number set p lease=0");
     }
-    /* what is behind the log's beginning is said to be missing */
+    /* versions before the beginning of the log are a gap */
     for (int i = 0; i < 30; i++) {
         (void)snprintf(line, sizeof line, "number add p x%d", i);
         say(f, USHER_OK, line);
@@ -778,8 +778,8 @@ TEST(a_follower_receives_each_change_once)
     usher_close(other);
 }
 
-/* What @noun tells of these commands, done by the engine that follows them, at once; and where a
- * line is "hear", to another one by the log. */
+/* Require the notices of these commands on @noun: the engine that executes them gets them at once,
+ * and at each line "hear" another engine gets them from the log. */
 static void all_is_heard(struct fixture *f, enum usher_noun noun, const char *scope,
                          const char *const *lines)
 {
@@ -880,7 +880,7 @@ TEST(each_noun_is_followed)
     all_is_heard(f, USHER_SERIAL, "g", gapfree);
 }
 
-/* A log is that of all who had the name, where their versions go on. */
+/* Successive scopes of one name share a log if their versions continue. */
 TEST(a_recreated_scope_continues_its_log)
 {
     struct fixture *f = *state;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What every store must do when a scope is dropped, and with commands for one version alone.  A
- * twin, which is a memory store, is told the same steps and must answer the same. */
+/* Requirements for every store: dropped scopes, and commands for one version only.  A twin, which
+ * is a memory store, gets the same commands and must answer the same. */
 #include "lib/test.h"
 
 #include "conformance/fixture.h"
@@ -205,7 +205,8 @@ TEST(a_large_pool_goes_in_bounded_steps)
     gone(f, USHER_NUMBER, "p");
 }
 
-/* Who makes it anew waits until the old one is gone; who was erasing that finds another one. */
+/* A command that creates it again waits until the old one is gone; the client that was erasing that
+ * finds another one. */
 TEST(a_pool_may_be_made_anew_while_it_is_dropped)
 {
     static const char *const lines[] = { "drop p", "call p", "add p 1", "reg p 1", "call p" };
@@ -250,7 +251,7 @@ TEST(a_pool_may_be_made_anew_while_it_is_dropped)
     gone(f, USHER_NUMBER, "p");
 }
 
-/* What the old one has seen of time is gone with it. */
+/* The time of the old pool is gone with it. */
 TEST(one_that_is_made_anew_begins_at_its_own_time)
 {
     struct fixture *f = *state;
@@ -266,7 +267,7 @@ TEST(one_that_is_made_anew_begins_at_its_own_time)
     same_digest(f->e, f->twin, USHER_NUMBER, "p");
 }
 
-/* Who asks for its settings makes none, and is told of none. */
+/* A command that reads its settings creates no pool and returns none. */
 TEST(reads_of_a_scope_being_dropped_find_nothing)
 {
     struct fixture *f = *state;
@@ -305,7 +306,7 @@ TEST(a_watcher_hears_of_one_change)
     expected(f, USHER_OK, "number reg p n1");
     expected(f, USHER_OK, "number call p owner=ann lease=1000");
     assert_int_equal(usher_watch(f->e, USHER_NUMBER, "p", hear, &heard, &watch), USHER_OK);
-    f->now += 2000; /* nothing that is due is told any more */
+    f->now += 2000; /* due expiries are not notified any more */
     (void)drop(f, USHER_NUMBER, "p", USHER_OK);
     assert_true(heard.n == 1 && heard.drops == 1);
     expected(f, USHER_OK, "number add p n1");

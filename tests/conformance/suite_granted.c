@@ -128,7 +128,7 @@ static void took(struct granted *f, const char *rule, const char *line)
 
 static void serial_step(struct granted *f, char line[512])
 {
-    /* base, step and the like stay, dates tell their days, and zones stay: so texts are unique */
+    /* base, step and zone are fixed, and dates contain the day: so texts are unique */
     static const char *const changes[] = {
         "critical=9",  "batch=3",    "max=2000",   "max=100000000", "reset=none", "reset=day",
         "reset=month", "reset=year", "start=50",   "start=3000",    "requests=5", "width=0",
@@ -307,7 +307,7 @@ TEST_WITH(nothing_comes_twice_whatever_is_lost, set_up, tear_down)
             }
             engine_open(f);
         }
-        if (!f->away && !met) { /* what was changed meanwhile it hears of with the next use */
+        if (!f->away && !met) { /* it learns of earlier changes with its next use */
             met = true;
             (void)run_line(f, USHER_ID, "next a");
             (void)run_line(f, USHER_ID, "next b");
@@ -320,7 +320,7 @@ TEST_WITH(nothing_comes_twice_whatever_is_lost, set_up, tear_down)
             print_message("%" PRIu64 " %s: %s %s\n", i, line, usher_status_word(f->r.status),
                           f->r.message);
         if (f->away)
-            continue; /* nobody can compare */
+            continue; /* nothing can be compared */
         if (f->r.status == USHER_UNAVAILABLE || f->r.status == USHER_UNKNOWN)
             fail_msg("step %" PRIu64 ": %s: %s", i, line, f->r.message);
         assert_int_equal(check_faults(f->e, NULL, NULL, &faults), USHER_OK);

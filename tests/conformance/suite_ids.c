@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What every store must do with ids: spec/ids.md row by row, the mistakes of its seed among
- * them, and the ids of a process that have their segments from the store.
+ * Requirements for every store of ids: spec/ids.md row by row, with the bugs of its seed, and the
+ * ids of a process that has its segments from the store.
  *
  * The clock is f->now.  Every test ends with the audit.
  */
@@ -260,7 +260,7 @@ TEST(sites_with_offsets_of_their_own_never_meet)
     }
 }
 
-/* What two sites were before, they are after any change of by or next. */
+/* Two sites stay disjoint after any change of by or next. */
 TEST(sites_never_meet_whatever_is_set)
 {
     struct fixture *f = *state;
@@ -353,7 +353,7 @@ TEST(the_unused_end_of_the_newest_range_comes_back)
     assert_next(f, "t", 1, 41);
     assert_int_equal(next(f, "t", 10, &old), USHER_OK);
     assert_next(f, "t", 1, 52);
-    /* others have had ids behind it: a gap */
+    /* other callers got later ids: a gap */
     assert_int_equal(ask_id_return(f->e, "t", &old), USHER_STALE);
     assert_next(f, "t", 1, 53);
 }
@@ -370,7 +370,7 @@ TEST(a_range_comes_back_once)
     assert_int_equal(show(f, "t").issued, 0);
     assert_int_equal(next(f, "t", 10, &again), USHER_OK);
     assert_int_equal(again.first, r.first);
-    /* a late repeat does not take them from who has them now */
+    /* a late repeat does not take them from their new owner */
     assert_int_equal(ask_id_return(f->e, "t", &r), USHER_STALE);
     assert_next(f, "t", 1, 11);
     assert_int_equal(next(f, "t", 10, &r), USHER_OK);
@@ -594,7 +594,7 @@ TEST(a_clean_close_returns_the_rest)
     }
     assert_int_equal(show(f, "p").issued, 160);
     assert_next(f, "p", 1, 161);
-    { /* not if others have had ids behind it */
+    { /* not if other callers got later ids */
         struct usher_ids *ids = ids_open(f->e, "p", 10);
 
         assert_int_equal(next_id(ids), 162);
@@ -831,7 +831,7 @@ TEST(a_store_that_forgot_starts_above_the_authority)
         assert_int_equal(ask_id_next(f->e, "fed", 1, NULL, &r), USHER_MISSING);
     }
     create(f, "fed", USHER_GIVEN_ID_STEP, SET(.step = 10));
-    assert_int_equal(granted(f), 131); /* made anew: behind them all */
+    assert_int_equal(granted(f), 131); /* recreated: larger than all of them */
 }
 
 /* An operator says that the numbers below are in use elsewhere; then the store is lost. */
@@ -846,7 +846,7 @@ TEST(ids_skipped_by_hand_are_told_to_the_authority)
     assert_int_equal(ask_id_set(f->e, "fed", USHER_GIVEN_ID_NEXT, &s, 5000), USHER_OK);
     begin_with_authority(f, 1000);
     assert_in_range(granted(f), 5000, 5020);
-    /* one that cannot be told is not obeyed */
+    /* a setting that the authority does not receive is not applied */
     atomic_store(&f->authority->answer, USHER_UNAVAILABLE);
     assert_int_equal(ask_id_set(f->e, "fed", USHER_GIVEN_ID_NEXT, &s, 9000), USHER_UNAVAILABLE);
     assert_non_null(strstr(usher_message(), "the authority is out"));
@@ -1094,7 +1094,7 @@ static void check_all(struct given *all, size_t threads)
     qsort(part, n, sizeof *part, by_id);
     for (size_t i = 0; i < n; i++) {
         assert_int_equal(part[i].id, i + 1);
-        /* nobody with a smaller one began after this one was done */
+        /* no call with a smaller id began after this call ended */
         assert_true(part[i].done_ns >= begun);
         begun = part[i].begun_ns > begun ? part[i].begun_ns : begun;
     }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What every store must do with queues: spec/queue.md row by row, what breaks elsewhere, and the
- * rules of queue.h.
+ * Requirements for every store of queues: spec/queue.md row by row, known bugs of other systems,
+ * and the rules of queue.h.
  */
 #include "lib/test.h"
 
@@ -33,7 +33,7 @@ TEST(the_story_of_one_agent)
         { "alive user=u1", "ok room ann" },
         { "alive user=u3", "ok queue 1" },
         { "alive agent=ann", "ok busy u1" },
-        { "+6000", 0 }, /* nothing was heard of u2 */
+        { "+6000", 0 }, /* u2 sent no heartbeat */
         { "where u3", "ok queue 0" },
         { "where u2", "missing" },
         { "finish ann.1", "ok u1 ann" },
@@ -323,7 +323,7 @@ TEST(a_room_is_finished_by_force_from_outside)
         { "finish ann.2", "ok b ann" }, { "room ann", "ok busy a -" });
 }
 
-/* Whatever visits there were, and however they ended: all agents are idle, no room is in use. */
+/* After any visits, with any kind of end, all agents are idle and no room is in use. */
 TEST(agents_are_idle_after_many_visits_that_ended_in_every_way)
 {
     struct fixture *f = *state;
@@ -372,7 +372,7 @@ TEST(agents_are_idle_after_many_visits_that_ended_in_every_way)
     }
     for (int i = 0; i < 10; i++)
         command(f, "login a%d capacity=%d", i, 1 + i % 3);
-    for (int i = 0; i < 40; i++) /* who is left goes as well: half of them say so */
+    for (int i = 0; i < 40; i++) /* the remaining users go as well, half of them by a leave */
         if (i % 2 == 0)
             command(f, "leave u%d", i);
     for (int i = 0; i < 6; i++) {
@@ -397,7 +397,7 @@ TEST(agents_are_idle_after_many_visits_that_ended_in_every_way)
         assert_int_equal(f->r.of.queue.rows[i].used, 0);
 }
 
-/* A count that goes up when somebody comes, and not down in one of the ways to go. */
+/* A bug elsewhere: a count of users that one way of leaving does not decrease. */
 TEST(users_that_left_do_not_count_for_the_limit)
 {
     STORY(*state,
@@ -456,7 +456,7 @@ TEST(leave_and_finish_of_one_visit_free_the_room_once)
     assert_int_equal(f->r.of.queue.of.stats.finished_today, 1);
 }
 
-/* Who was in a room of an earlier login is not taken for who is in the room now. */
+/* The user of a room of an earlier login is not the one in the room now. */
 TEST(a_finish_of_a_room_before_the_last_login_ends_nobodys_visit)
 {
     struct fixture *f = *state;
@@ -665,7 +665,7 @@ TEST(agents_that_can_take_nobody_halt_nobody)
         { "alive agent=full", "ok offered x" }, { "alive agent=paused", "ok paused -" },
         { "alive agent=wrap", "ok wrapup -" }, { "alive user=x", "ok offer full" },
         { "login no level=4", "ok idle" }, { "login yes level=5", "ok idle" },
-        { "+10000", 0 }, /* nothing was heard of gone */
+        { "+10000", 0 }, /* gone sent no heartbeat */
         { "apply a", "ok offer no" }, { "reject no a", "ok a no" }, { "where a", "ok offer yes" },
         { "agents", "ok full:offered no:idle paused:paused wrap:wrapup yes:offered" });
 }
@@ -748,7 +748,7 @@ TEST(neither_a_heartbeat_nor_a_login_again_ends_wrap_up_or_pause)
         { "+4999", 0 }, { "where c", "ok queue 0" }, { "+1", 0 }, { "where c", "ok room ann" });
 }
 
-/* Wrap-up is of each room's end; the agent gets nobody in its other rooms meanwhile. */
+/* Each end of a visit begins wrap-up; until its end the agent gets no user in other rooms. */
 TEST(wrap_up_holds_while_other_rooms_are_in_use)
 {
     STORY(*state,
@@ -775,9 +775,9 @@ TEST(wrap_up_follows_a_user_who_is_lost_from_its_deadline_on)
 
 /* ---- places (Q9, Q15) ----------------------------------------------------------------- */
 
-/* The join order that Asterisk's test publishes (queues/position_priority_maxlen): who comes with
- * a priority, and wants a position.  A position is wanted here by an arrival before that of who has
- * it; like there, nobody gets before a larger priority or behind a smaller one. */
+/* The join order of Asterisk's test (queues/position_priority_maxlen): callers with a priority that
+ * request a position.  Here a position is requested by an arrival before that of the user there.
+ * As in Asterisk, no user gets before a larger priority or after a smaller one. */
 TEST(places_are_those_of_asterisks_table)
 {
     static const struct {
@@ -789,8 +789,8 @@ TEST(places_are_those_of_asterisks_table)
         { "0", 1, "4" },  /* wants position 5, gets it */
         { "0", -1, "6" }, /* 200 */
         { "0", 0, "3" },  /* 1: before all of its priority */
-        { "8", 2, "0" },  /* 3: but there is nobody of its priority */
-        { "1", -1, "4" }, /* 7: behind all of its priority */
+        { "8", 2, "0" },  /* 3: but there is no user of its priority */
+        { "1", -1, "4" }, /* 7: after all of its priority */
         { "1", 3, "3" },  /* 4 */
     };
     struct fixture *f = *state;
@@ -1189,7 +1189,7 @@ static const char *all_visits(struct fixture *f, int max)
     return users;
 }
 
-/* What a store tells of visits that the queue keeps, or of @all that ended. */
+/* Require the visits that a store returns: the @kept ones of the queue, or @all that ended. */
 static void history_tells(struct fixture *f, const char *kept, const char *all)
 {
     struct usher_engine *twin = f->twin;
@@ -1227,7 +1227,7 @@ TEST(ended_visits_are_kept_with_all_that_a_history_needs)
     assert_memory_equal(r->agent.data, "ann", 3);
 }
 
-/* Of all there were, each once, whatever the queue keeps; other stores of what it keeps. */
+/* It returns each visit once; other stores return those that the queue keeps. */
 TEST(a_store_with_a_history_tells_of_all_visits)
 {
     struct fixture *f = *state;
@@ -1324,7 +1324,7 @@ TEST(with_archive_no_visit_goes_before_it_is_taken)
         { "apply b", "ok room ann" }, { "apply c", "ok room ann" }, { "apply d", "ok room ann" },
         { "finish ann.1", "ok a ann" }, { "+10", 0 }, { "finish ann.2", "ok b ann" },
         { "apply e", "ok room ann" }, { "finish ann.3", "ok c ann" },
-        /* nobody new; visits go on ending, heartbeats are heard */
+        /* no new user; visits still end, and heartbeats count */
         { "apply g", "full" });
     assert_int_equal(f->r.of.queue.why, USHER_QUEUE_WHY_HISTORY);
     STORY(f,
@@ -1335,7 +1335,7 @@ TEST(with_archive_no_visit_goes_before_it_is_taken)
     version = f->r.version;
     drain_up_to(f, 1);
     assert_string_equal(f->said, "ok 2 c:seated d:seated");
-    assert_int_equal(f->r.version, version); /* nobody is told of it */
+    assert_int_equal(f->r.version, version); /* no watcher is notified */
     drain_up_to(f, 0);
     assert_string_equal(f->said, "ok 1 d:seated");
     /* a version given again by a store that went back in time: it ends later */
@@ -1554,7 +1554,7 @@ struct thread {
     int seated, failed;
 };
 
-/* Each thread is a user who comes, is seated or waits, and goes; the agents are shared. */
+/* Each thread is a user that comes, is seated or waits, and leaves; all share the agents. */
 static void *visitor(void *payload)
 {
     struct thread *t = payload;
@@ -1658,7 +1658,7 @@ TEST_NEEDS(figures_and_counts_are_not_doubled_by_opening_again, NEEDS_DURABLE)
     STORY(f, { "apply e", "full" }, { "leave d", "ok d" }, { "apply e", "ok queue 0" });
 }
 
-/* Each has its own engine: the state of an agent is nobody's private matter. */
+/* Each agent has its own engine, and all engines see the state of all agents. */
 TEST_NEEDS(an_agent_of_one_engine_serves_the_users_of_another, NEEDS_SHARED)
 {
     struct fixture *f = *state;
@@ -1676,7 +1676,7 @@ TEST_NEEDS(an_agent_of_one_engine_serves_the_users_of_another, NEEDS_SHARED)
     f->e = other;
     STORY(f, { "where b", "ok room ann" });
     f->e = mine;
-    usher_close(other); /* one that goes takes nobody along */
+    usher_close(other); /* a closed engine removes no agent or user */
     STORY(f, { "+5000", 0 }, { "room ann", "ok busy b" }, { "finish ann.1 user=b", "ok b ann" },
           { "room ann", "ok wrapup -" });
 }
@@ -1685,7 +1685,7 @@ TEST_NEEDS(an_agent_of_one_engine_serves_the_users_of_another, NEEDS_SHARED)
 
 #define KEPT_MAX 256
 
-/* An application's own, that fails when it is told to. */
+/* A history of the application, which fails on request. */
 struct kept {
     struct usher_history base;
     pthread_mutex_t lock;
@@ -1776,7 +1776,7 @@ static const struct usher_history_ops kept_ops = {
     .size = sizeof kept_ops, .name = "kept", .put = kept_put, .read = kept_read, .close = kept_close
 };
 
-/* f->e anew, with a history that stays the caller's. */
+/* Open f->e again, with a history that the caller owns. */
 static void with_history(struct fixture *f, struct kept *k)
 {
     struct usher_options opt = USHER_OPTIONS_INIT;
@@ -1888,7 +1888,7 @@ TEST_NEEDS(engines_share_a_history, NEEDS_SHARED)
     with_history(f, &k);
     plain = fixture_open(f);
     STORY(f, { "set ttl=0 history=0", "ok" }, { "login ann", "ok idle" });
-    for (int i = 0; i < 5; i++) { /* who has no history drops none */
+    for (int i = 0; i < 5; i++) { /* an engine without a history drops none */
         assert_int_equal(ask_queue_apply(plain, "desk", "a", NULL, &seat), USHER_OK);
         assert_int_equal(ask_queue_leave(plain, "desk", "a"), USHER_OK);
     }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What every store must do about who is matched with whom: refusals, pauses, strategies, and lanes
- * that somebody serves or nobody does.
+ * Requirements for every store: the matches of users and agents, that is refusals, pauses,
+ * strategies, and lanes with or without an agent.
  */
 #include "lib/test.h"
 
@@ -386,7 +386,7 @@ TEST(an_accepted_offer_counts_as_served_at_once)
         { "accept b u3", "ok u3 b" }, { "apply u4", "ok offer a" });
 }
 
-/* More than one command ranks anew, and more than one write. */
+/* The agents are ranked again by several commands and several writes. */
 TEST(however_many_are_idle_the_new_strategy_has_them_all)
 {
     struct fixture *f = *state;
@@ -637,7 +637,7 @@ TEST(lanes_that_are_over_make_room_for_others)
         assert_string_equal(f->said, "ok queue 0");
         command(f, "leave v");
     }
-    STORY(f, /* l0 and l1 are named, in l3 somebody waits, and the others are of today */
+    STORY(f, /* l0 and l1 are named, in l3 a user waits, and the others are of today */
         { "apply v lane=more", "full" }, { "where u3", "ok queue 0" }, { "apply v lane=l1", "ok room ann" },
         { "leave v", "ok v ann" }, { "move u3 lane=n0", "ok queue 0" }, { "apply v lane=more", "ok queue 0" },
         { "leave v", "ok v" }, { "apply v lane=another", "full" }, { "logout ann", "ok gone" },

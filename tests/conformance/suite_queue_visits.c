@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What every store must do about visits: whose patience ends when, what is in the history and the
- * figures for it, and that whoever looks at a queue is told the truth, however much is due.
+ * Requirements for every store: when maxwait ends a visit, the history and statistics of visits,
+ * and that each read of a queue is right, however many deadlines are due.
  */
 #include "lib/test.h"
 
@@ -117,7 +117,7 @@ TEST(a_user_of_a_lost_agent_gets_an_idle_agent)
         command(f, "alive agent=eve");
         command(f, "alive user=bob");
     }
-    /* ann was heard of for the last time after 280 s, so she was gone after 295 s */
+    /* ann sent the last heartbeat after 280 s, so she was gone after 295 s */
     STORY(f,
         { "where bob", "ok room eve" }, { "agents", "ok eve:busy" },
         { "history", "ok bob:requeued" }, { "history agent=ann", "ok bob:requeued" });
@@ -385,7 +385,7 @@ TEST(the_new_limits_reach_hundreds_of_users)
     assert_int_equal(stats->agents, 1);
 }
 
-/* bob has 15 s, of which 10 are over when ann, who has 10 to answer, is offered him. */
+/* bob has a maxwait of 15 s.  10 s are over when ann is offered bob, with 10 s to answer. */
 static void offered_late(struct fixture *f)
 {
     STORY(f,
@@ -394,7 +394,7 @@ static void offered_late(struct fixture *f)
         { "+10000", 0 },
         { "ready ann", "ok offered" },
         { "+9000", 0 },
-        { "where bob", "ok offer ann" }); /* his patience was over 4 s ago */
+        { "where bob", "ok offer ann" }); /* the maxwait of bob ended 4 s ago */
 }
 
 TEST(an_offer_under_way_is_not_cut)
@@ -466,7 +466,7 @@ TEST(an_offer_that_ends_in_time_leaves_the_rest)
 
 /* clang-format on */
 
-/* @n more users who wait, and whose deadline has come: only agents have said anything for ttl. */
+/* Add @n waiting users whose heartbeats are due: during ttl only agents sent some. */
 static void silent_users(struct fixture *f, int n)
 {
     static struct usher_operation c[64];
@@ -476,7 +476,7 @@ static void silent_users(struct fixture *f, int n)
 
     command(f, "login ann lanes=x");
     command(f, "login eve");
-    command(f, "pause eve"); /* for whom they wait */
+    command(f, "pause eve"); /* the users wait for this agent */
     for (int i = 0; i < n; i += 64) {
         size_t k = n - i < 64 ? (size_t)(n - i) : 64;
 
@@ -660,7 +660,7 @@ TEST(a_batch_keeps_its_order_though_much_is_due)
     }
 }
 
-/* Whoever looks with a clock that is ahead sees what will be, and changes what has been by then. */
+/* A read with a clock ahead applies what is due by then, and moves the clock no further. */
 TEST(a_look_takes_the_clock_no_further_than_what_was_due)
 {
     struct fixture *f = *state;
@@ -716,7 +716,7 @@ TEST(no_two_rooms_of_a_store_have_one_name)
     assert_int_equal(ask_queue_finish(f->e, "desk", two.room, NULL, 0), USHER_MISSING);
     assert_int_equal(ask_queue_finish(f->e, "other", one.room, NULL, 0), USHER_MISSING);
     assert_int_equal(ask_queue_finish(f->e, "desk", one.room, NULL, one.token), USHER_OK);
-    /* what stands behind the epoch will do */
+    /* the part after the epoch is enough */
     assert_int_equal(ask_queue_finish(f->e, "other", strchr(two.room, '.') + 1, NULL, 0), USHER_OK);
     assert_int_equal(ask_queue_finish(f->e, "other", strchr(two.room, '.'), NULL, 0),
                      USHER_MISSING);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Replicas that follow a room on every store: one by the notices of its engine, one by the log
- * alone, one by snapshots in small pages.  A memory store is told the same as the store under
+ * alone, one by snapshots in small pages.  A memory store gets the same commands as the store under
  * test; all of them have one digest.
  */
 #include "lib/test.h"
@@ -205,7 +205,7 @@ TEST(replicas_of_a_room_are_the_room)
     compare(w);
 }
 
-/* Changes told together are applied one by one; a heartbeat does not ask for what will be told. */
+/* Coalesced changes are applied one by one; a heartbeat requests no pending notices. */
 TEST(a_replica_follows_a_room_that_tells_together)
 {
     struct world *w = *state;
@@ -360,7 +360,7 @@ TEST(a_room_is_copied_while_it_changes)
     assert_string_equal(copy, digest);
 }
 
-/* Whoever looks at a page that is not the last finds the room changed before he has the next. */
+/* The state of hooks that change the room after each page of a snapshot but the last. */
 struct restless {
     struct usher_engine *other; /* on the same store */
     int64_t now;
@@ -417,9 +417,9 @@ TEST_NEEDS(a_room_that_never_rests_has_a_digest, NEEDS_SHARED)
     usher_close(e);
 }
 
-/* What one engine's watcher heard, and the replica that follows it. */
+/* The notices that the watcher of one engine received, and the replica that follows it. */
 struct listener {
-    uint64_t version[400]; /* in the order they were told */
+    uint64_t version[400]; /* in the order of the notices */
     size_t n;
 };
 
@@ -437,8 +437,8 @@ static void listen(void *payload, const struct usher_notice *notice)
         listen(payload, &one);
 }
 
-/* Two servers in a room that tells together who comes and goes: each one's watchers hear of all
- * that it changes, once, whatever the other one does. */
+/* Two engines on a room with coalesced notices: the watchers of each receive each of its changes
+ * once, whatever the other one does. */
 TEST_NEEDS(each_engine_tells_its_watchers_what_it_changed, NEEDS_SHARED)
 {
     struct world *w = *state;
@@ -456,13 +456,13 @@ TEST_NEEDS(each_engine_tells_its_watchers_what_it_changed, NEEDS_SHARED)
     for (int i = 0; i < 2; i++)
         assert_int_equal(usher_watch(e[i], USHER_ROOM, "r", listen, &heard[i], &watch[i]),
                          USHER_OK);
-    /* as it was found: A's joins were told to B's watchers, with B's change */
+    /* the bug: B's watchers received A's joins, with B's change */
     assert_int_equal(ask_room_join(e[0], "r", "x", NULL), USHER_OK);
     assert_int_equal(ask_room_join(e[0], "r", "y", NULL), USHER_OK);
     assert_int_equal(ask_room_set(e[1], "r", "f", &value, NULL), USHER_OK);
     assert_true(heard[0].n == 0 && heard[1].n == 1 && heard[1].version[0] == 4);
     assert_int_equal(ask_room_alive(e[0], "r", "x", NULL, &since, NULL), USHER_OK);
-    assert_int_equal(since, 1); /* what its watchers were told of */
+    assert_int_equal(since, 1); /* the last version of its notices */
     w->now += 1000;
     assert_int_equal(ask_room_alive(e[0], "r", "x", NULL, &since, NULL), USHER_OK);
     assert_true(heard[0].n == 2 && heard[0].version[0] == 2 && heard[0].version[1] == 3);
@@ -492,7 +492,7 @@ TEST_NEEDS(each_engine_tells_its_watchers_what_it_changed, NEEDS_SHARED)
         usher_result_done(&reply);
     }
     for (int i = 0; i < 2; i++) {
-        assert_true(USHER_IS_DONE(ask_room_unlock(e[i], "r"))); /* tells what waits */
+        assert_true(USHER_IS_DONE(ask_room_unlock(e[i], "r"))); /* sends pending notices */
         assert_int_equal(heard[i].n, n[i]);
         assert_memory_equal(heard[i].version, made[i], n[i] * sizeof *made[i]);
         usher_unwatch(e[i], watch[i]);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What every store must do with rooms: spec/rooms.md row by row, and the rules of room.h.
+ * Requirements for every store of rooms: spec/rooms.md row by row, and the rules of room.h.
  *
  * Commands are written as on the command line: ok(f, "join r ann mic=on").  The word before is
- * the answer that is expected; the whole reply is f->r.  A twin, which is a memory store, is
- * told the same and must answer the same, byte for byte but for the epoch; every test ends with
- * the audit, and with the digests of room "r" here and there.
+ * the answer that is expected; the whole reply is f->r.  A twin, which is a memory store, gets the
+ * same commands and must answer the same, byte for byte but for the epoch; every test ends with the
+ * audit, and compares the digests of room "r" of both.
  */
 #include "lib/test.h"
 
@@ -79,7 +79,7 @@ static void assert_value(struct fixture *f, const char *field, const char *want)
     assert_true(text_is(row_of(f, USHER_ROOM_ROW_FIELD, field)->value, want));
 }
 
-/* Who has @role: "" nobody. */
+/* Require that @want holds @role; "" means no member. */
 static void assert_holder(struct fixture *f, const char *role, const char *want)
 {
     const struct usher_room_result_row *row;
@@ -171,7 +171,7 @@ TEST(a_room_is_opened_locked_and_closed)
     same(f, "unlock r");
     ok(f, "join r ann");
     ok(f, "lock r");
-    same(f, "join r ann"); /* who is in may come again */
+    same(f, "join r ann"); /* a member may join again */
     same(f, "open r");
     assert_int_equal(f->r.of.room.state, USHER_ROOM_STATE_LOCKED);
     ok(f, "close r");
@@ -392,7 +392,7 @@ TEST(joins_and_leaves_may_be_repeated)
     assert_int_equal(state_of(f, "bob"), USHER_ROOM_MEMBER_ABSENT);
 }
 
-/* What is answered to a repeat was asked for by the first. */
+/* The answer to a repeat is that of the first command, so the arguments must be the same. */
 TEST(a_repeat_with_other_arguments_is_invalid)
 {
     struct fixture *f = *state;
@@ -846,7 +846,7 @@ TEST(a_sweep_of_bans_alone_is_not_kept)
     ok(f, "sweep r req=b");
     assert_int_equal(f->r.of.room.count, 1);
     audit(f->e);
-    same(f, "sweep r req=b"); /* judged anew */
+    same(f, "sweep r req=b"); /* executed again */
     ok(f, "join r ann req=c");
     ok(f, "join r bob req=d");
     ok(f, "kick r ann ban=10 req=a"); /* forgotten by now */
@@ -966,8 +966,8 @@ TEST(to_mute_a_million_takes_no_longer_than_to_mute_one)
     usher_unwatch(f->e, watch);
 }
 
-/* What is asked for a version that has passed is answered with the one that there is, and nothing
- * is done; `if=` asks for what there is. */
+/* A command for an old version changes nothing, and its answer has the current version and the
+ * present state of its subject; `if=` compares a value. */
 TEST(who_is_behind_is_told_the_version)
 {
     static const struct {
@@ -1032,7 +1032,7 @@ TEST(who_is_behind_is_told_the_version)
     audit(f->e);
 }
 
-/* Whoever the command is about may end on the way: a change that nobody knew of. */
+/* The command may find its member expired: a change of which the caller knew nothing. */
 TEST(an_expiry_on_the_way_makes_the_version_another)
 {
     struct fixture *f = *state;
@@ -1101,17 +1101,17 @@ TEST(shares_go_with_their_member)
     ok(f, "share r bob screen");
     f->now += 100;
     ok(f, "join r ann");
-    ok(f, "share r ann screen"); /* bob is gone by now, and what he shared */
+    ok(f, "share r ann screen"); /* bob is gone by now, with all shares */
     ok(f, "snapshot r");
     assert_true(text_is(row_of(f, USHER_ROOM_ROW_SHARE, "screen")->owner, "ann"));
 }
 
 /*
  * The whole of a small world: two members and two roles, every state that can be reached, every
- * command in it, and after each one: whoever has a role is in the room.
+ * command in it.  After each one the holder of a role is in the room.
  */
 struct world {
-    int in[2], holder[2]; /* 0: nobody, 1: ann, 2: bob */
+    int in[2], holder[2]; /* 0: none, 1: ann, 2: bob */
 };
 
 static const char *const people[] = { "''", "ann", "bob" };
@@ -1288,7 +1288,7 @@ TEST(a_snapshot_comes_in_pages)
     ok(f, "alive r m1"); /* no change */
     ok(f, "snapshot r max=10 if-version=%d", (int)version);
     after = f->r.of.room.since;
-    /* who has gone is no place to lose one's place at; what was changed meanwhile comes first */
+    /* a page may continue after a member that left; the changes since then come first */
     ok(f, "leave r m9");
     stale(f, "snapshot r max=10 after=%d if-version=%d", (int)after, (int)version);
     ok(f, "snapshot r max=10 after=%d since=%d", (int)after, (int)version);
@@ -1344,7 +1344,7 @@ TEST(a_page_of_a_snapshot_ends_by_its_work)
     assert_true(version == f->r.version);
 }
 
-/* What each change says of the history before it, and what answers say of the whole. */
+/* Each change has the hash of the history before it, and answers have that of the whole. */
 TEST(marks_make_a_chain)
 {
     struct fixture *f = *state;
@@ -1555,7 +1555,7 @@ TEST(after_close_nothing_is_left)
         if (strcmp(under_test.name, "memory") == 0)
             assert_true(f->bytes == before);
     }
-    ok(f, "open r"); /* anew: nothing of the old one is there */
+    ok(f, "open r"); /* a new one, with nothing of the old */
     assert_int_equal(f->r.version, 1);
     ok(f, "join r m1");
     assert_int_equal(state_of(f, "m1"), USHER_ROOM_MEMBER_HERE);
@@ -1964,8 +1964,7 @@ TEST(a_join_after_all_expired_finds_no_room)
     }
 }
 
-/* What is left of the old room is erased first; what comes behind in the batch meets the new one.
- */
+/* The rest of the old room is erased first; later commands of the batch find the new one. */
 TEST(a_name_whose_room_is_being_erased_can_be_opened)
 {
     struct fixture *f = *state;
@@ -2029,7 +2028,7 @@ TEST(a_name_whose_room_is_being_erased_can_be_opened)
     assert_true(!f->r.repeated && f->r.version == 1);
 }
 
-/* After each number of steps that there is, somebody else goes on. */
+/* After each possible number of steps another client continues. */
 TEST(the_closer_may_die_at_any_step)
 {
     struct fixture *f = *state;
@@ -2376,7 +2375,7 @@ TEST(only_rooms_that_are_open_are_listed)
     assert_true(listed(f, "r") && listed(f, "other"));
     f->now += 999;
     assert_true(listed(f, "r"));
-    f->now += 1; /* nobody has looked */
+    f->now += 1; /* no command has come */
     assert_false(listed(f, "r"));
     assert_int_equal(usher__room_list(f->e, NULL, 0, 0, f->now - 1, &r), USHER_OK);
     assert_int_equal(r.of.room.n_rows, 2); /* as of that time */
@@ -2535,7 +2534,7 @@ TEST(the_index_of_rooms_is_checked_and_mended)
     token = entry_of(f, "r", partition);
     assert_int_equal(on_entry(f, USHER_ROOMS_DROP, "r", partition, token), USHER_OK);
     assert_false(listed(f, "r"));
-    ok(f, "join r ann"); /* nobody notices */
+    ok(f, "join r ann"); /* nothing is noticed */
     check_finds(f, NULL, 1, lost);
     assert_int_equal(on_entry(f, USHER_ROOMS_PUT, "ghost", of_ghost, 0), USHER_OK);
     assert_false(listed(f, "ghost"));
@@ -2549,7 +2548,7 @@ TEST(the_index_of_rooms_is_checked_and_mended)
     ok(f, "close s");
     assert_int_equal(items(f), 0);
 
-    /* one that is being erased has an entry, too, or nobody would go on with it */
+    /* one that is being erased has an entry, too, or no client would continue it */
     furnish(f, (int)many(200));
     ok(f, "close r");
     if (items(f) > 0) {
@@ -2771,7 +2770,7 @@ TEST(a_patrol_closes_what_lingered_and_forgets_what_is_not_there)
     assert_int_equal(patrol(f, "w", 9, visits, 1000, 100), 1);
     ok(f, "close room2");
     assert_int_equal(items(f), 0);
-    /* somebody was about to open a room, and died */
+    /* a client was about to open a room, and died */
     memset(&c, 0, sizeof c);
     c.verb = USHER_ROOMS_PUT;
     c.scope = text("p07");
@@ -2786,7 +2785,7 @@ TEST(a_patrol_closes_what_lingered_and_forgets_what_is_not_there)
     same_index(f);
 }
 
-/* What lies behind the frames of the next calls is no memory of theirs. */
+/* Fill the stack below the frames of the next calls, which must not read it. */
 static void __attribute__((noinline)) stack_dirty(void)
 {
     volatile unsigned char bytes[256 * 1024];
@@ -2844,7 +2843,7 @@ static void hear_epoch(void *payload, const struct usher_notice *notice)
     h->n++;
 }
 
-/* The command that meets the end of a room and opens another one tells of both. */
+/* The command that applies the end of a room and opens another one sends notices of both. */
 TEST(a_notice_has_the_epoch_of_its_own_room)
 {
     struct fixture *f = *state;
@@ -2914,7 +2913,7 @@ static void hear_all(void *payload, const struct usher_notice *notice)
     log->sum[log->n++] = sum;
 }
 
-/* What was heard, as one line of words; versions of a range, and what is in it. */
+/* The received notices as one line of words: versions of a range, and its content. */
 struct words {
     char line[8000];
     size_t n;
@@ -2964,7 +2963,7 @@ static void heard_at(struct fixture *f, int at, struct words w[2], const char *w
 {
     (void)f;
     if (strcmp(w[0].line, want) != 0 || strcmp(w[1].line, want) != 0)
-        fail_msg("line %d: heard `%s` and `%s`, not `%s`", at, w[0].line, w[1].line, want);
+        fail_msg("line %d: received `%s` and `%s`, not `%s`", at, w[0].line, w[1].line, want);
     for (int i = 0; i < 2; i++) {
         w[i].n = 0;
         w[i].line[0] = '\0';
@@ -3014,11 +3013,11 @@ TEST(joins_and_leaves_are_coalesced)
     f->now += 500;
     ok(f, "leave r ann");
     heard(f, w, "");
-    /* each has its version and its place in the log, as ever */
+    /* each has its version and its place in the log, as usual */
     assert_int_equal(f->r.version, 4);
     ok(f, "changes r since=1");
     assert_int_equal(f->r.of.room.n_rows, 3);
-    /* but who follows is not to miss what will be told */
+    /* but a follower must not miss the pending notices */
     ok(f, "alive r bob");
     assert_true(f->r.version == 4 && f->r.of.room.since == 1);
     assert_int_equal(ask_room_alive(f->e, "r", "bob", NULL, &version, NULL), USHER_OK);
@@ -3031,7 +3030,7 @@ TEST(joins_and_leaves_are_coalesced)
     ok(f, "alive r bob"); /* a heartbeat is enough */
     heard(f, w, "(join ann join bob leave ann ) ");
     assert_int_equal(f->r.of.room.since, 4);
-    /* whatever else happens comes behind them */
+    /* other changes come after them */
     ok(f, "join r cid");
     ok(f, "set r topic x");
     heard(f, w, "(join cid ) set ");
@@ -3042,7 +3041,7 @@ TEST(joins_and_leaves_are_coalesced)
     same(f, "set r topic x"); /* even if it comes to nothing */
     heard(f, w, "(join eve ) ");
     ok(f, "join r fay");
-    ok(f, "snapshot r"); /* who has a copy has been told of what is in it */
+    ok(f, "snapshot r"); /* its notices precede a snapshot that has them */
     heard(f, w, "(join fay ) ");
     ok(f, "join r gus");
     ok(f, "open r presence=0");
@@ -3118,7 +3117,7 @@ TEST(coalesced_notices_are_bounded)
     usher_unwatch(f->twin, b);
 }
 
-/* Nothing waits for somebody who has not begun to watch, or does so no more. */
+/* No notice is pending for a watcher that has not begun to watch, or has ended. */
 TEST(who_does_not_listen_is_told_nothing_later)
 {
     struct fixture *f = *state;
@@ -3129,7 +3128,7 @@ TEST(who_does_not_listen_is_told_nothing_later)
     ok(f, "open r presence=1000");
     for (int round = 0; round < 2; round++) {
         ok(f, "join r ann");
-        ok(f, "alive r ann"); /* who follows the log is told the newest */
+        ok(f, "alive r ann"); /* a follower of the log gets the newest version */
         assert_true(f->r.of.room.since == f->r.version);
         assert_int_equal(usher_watch(f->e, USHER_ROOM, "r", hear_words, &w[0], &a), USHER_OK);
         assert_int_equal(usher_watch(f->twin, USHER_ROOM, "r", hear_words, &w[1], &b), USHER_OK);
@@ -3139,7 +3138,7 @@ TEST(who_does_not_listen_is_told_nothing_later)
         ok(f, "leave r ann");
         usher_unwatch(f->e, a);
         usher_unwatch(f->twin, b);
-        /* who listens now, before it would have been told */
+        /* watchers that begin before the notice would have been sent */
         assert_int_equal(usher_watch(f->e, USHER_ROOM, "r", hear_words, &w[0], &a), USHER_OK);
         assert_int_equal(usher_watch(f->twin, USHER_ROOM, "r", hear_words, &w[1], &b), USHER_OK);
         w[0].last = w[1].last = f->r.version;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What every store must do for serials: spec/serials.md row by row.  Written as suite.c: a twin,
- * which is a memory store, is told the same, and must give the same answer and have the same
- * digest after every command.
+ * Requirements for every store of serials: spec/serials.md row by row.  As in suite.c a twin, which
+ * is a memory store, gets the same commands, and must give the same answer and have the same digest
+ * after every command.
  */
 #include "lib/test.h"
 
@@ -346,7 +346,7 @@ TEST(a_day_begins_at_midnight_in_the_zone)
     f->now = midnight;
     assert_int_equal(stock(f, "r")->available, 0);
     assert_taken(f, "r", "20240301001");
-    f->now = midnight - HOUR; /* set back over midnight: nothing begins anew */
+    f->now = midnight - HOUR; /* set back over midnight: nothing starts again */
     assert_taken(f, "r", "20240301002");
     f->now = midnight + DAY - 1;
     assert_taken(f, "r", "20240301003");
@@ -870,7 +870,7 @@ TEST(numbers_that_come_back_go_out_first_and_in_order)
     same(f, "confirm i I1 token=%" PRIu64, token[0]);
     stale(f, "confirm i I3 token=%" PRIu64, token[3]); /* the token of another one */
     stale(f, "return i I3 token=0");
-    lost(f, "return i I3 token=999999"); /* nobody has it yet, or not any more */
+    lost(f, "return i I3 token=999999"); /* no owner has it yet, or any more */
     lost(f, "void i I9 token=999999");   /* nor is it taken: no store has gone before this one */
     invalid(f, "return i J3 token=%" PRIu64, token[2]);
     invalid(f, "return i I03 token=%" PRIu64, token[2]);
@@ -891,7 +891,7 @@ TEST(numbers_that_come_back_go_out_first_and_in_order)
     assert_int_equal(f->r.of.serial.why, USHER_SERIAL_WHY_HELD);
 }
 
-/* state and token of the number that `show` or a stale answer tells of */
+/* state and token of the number that `show` or a stale answer returns */
 #define assert_stands(f, want, of_token)                                                  \
     do {                                                                                  \
         assert_int_equal((f)->r.of.serial.n_rows, 1);                                     \
@@ -901,8 +901,8 @@ TEST(numbers_that_come_back_go_out_first_and_in_order)
             assert_int_equal((f)->r.of.serial.rows->token, 0);                            \
     } while (0)
 
-/* The authority has granted more than the store knows of: what is between was given out by a store
- * that is lost, and stands as such until somebody says what became of it. */
+/* The authority has granted more than the store has recorded.  A lost store issued the numbers
+ * between, and they stay in doubt until a client settles them. */
 TEST(serials_of_a_lost_store_are_in_doubt)
 {
     struct fixture *f = *state;
@@ -980,7 +980,7 @@ TEST(serials_of_a_lost_store_are_in_doubt)
     ok(f, "delete i");
 }
 
-/* Somebody who asked the store that is lost may have used it as well. */
+/* A client of the lost store may have used it as well. */
 TEST(a_number_held_before_a_loss_is_in_doubt)
 {
     struct fixture *f = *state;
@@ -1304,7 +1304,7 @@ TEST(a_reserve_is_right_whatever_is_in_its_way)
     assert_string_equal(serial(f, 0), "I400");
 }
 
-/* Whoever had one of them still has to be able to name it. */
+/* The earlier owner of one of them must still be able to name it. */
 TEST(a_rule_stays_what_it_is_while_numbers_of_a_period_that_is_over_are_lost)
 {
     static const char *const others[] = { "base=100", "step=7", "radix=16", "check=luhn",
@@ -1334,7 +1334,7 @@ TEST(a_rule_stays_what_it_is_while_numbers_of_a_period_that_is_over_are_lost)
     ok(f, "delete i");
 }
 
-/* It was printed by then, and `holds` tells it so. */
+/* It was printed by then, and `holds` returns it so. */
 TEST(a_number_that_is_lost_keeps_the_format_it_was_lost_under)
 {
     struct fixture *f = *state;
@@ -1401,7 +1401,7 @@ TEST(a_number_beyond_those_of_a_period_is_not_one_of_the_next)
     assert_stands(f, "doubt", token);
 }
 
-/* Somebody has printed it on an invoice. */
+/* A client has printed it on an invoice. */
 TEST(a_number_keeps_the_format_it_was_reserved_under)
 {
     struct fixture *f = *state;
@@ -1488,7 +1488,7 @@ TEST(a_hold_is_settled_by_the_serial_that_was_printed)
     assert_string_equal(serial(f, 0), "N2023%d1115-1");
 }
 
-/* What is over and not written yet is not what those who are waited for stand behind. */
+/* Holds that are over but not yet written are listed after the current ones. */
 TEST(holds_that_are_over_stand_behind_those_that_are_not)
 {
     struct fixture *f = *state;
@@ -1927,7 +1927,7 @@ TEST(an_owner_that_reserves_again_may_extend_its_hold)
     ok(f, "confirm i 1 token=%" PRIu64, token);
 }
 
-/* What only the books decide about: no clock, no sweep and no other owner ends it. */
+/* No clock, sweep or other owner ends it: only a decision of its own owner does. */
 TEST(a_hold_without_a_deadline_is_ended_by_its_token_only)
 {
     struct fixture *f = *state;
@@ -2148,7 +2148,7 @@ TEST(no_two_threads_take_the_same_serial)
             for (int64_t j = 0; j < takers[i].n[k]; j++, total++)
                 assert_int_equal(seen[takers[i].first[k] + j]++, 0);
     }
-    assert_int_equal(total, CLIENTS * 395); /* nobody found the stock empty */
+    assert_int_equal(total, CLIENTS * 395); /* no client found the stock empty */
     assert_int_equal(stock(f, "r")->taken, total);
 }
 
@@ -2226,7 +2226,7 @@ TEST(a_grant_beyond_the_limit_uses_up_the_rule)
     ok(f, "take e");
     refused(f, "rule e start=1000");
     assert_int_equal(f->r.of.serial.why, USHER_SERIAL_WHY_ROOM);
-    /* used up without a grant, by hand: nobody has to ask for what cannot be */
+    /* used up without a grant, by setmaxcur: no impossible grant is requested */
     ok(f, "rule h max=100 authority=1 batch=5");
     ok(f, "grant h 0 10");
     ok(f, "setmaxcur h 100");
@@ -2426,7 +2426,7 @@ static void hear(void *payload, const struct usher_notice *n)
     h->n++;
 }
 
-/* What ended by itself was a change, though the command that met it was not one. */
+/* An applied expiry is a change, though the command that applied it is invalid. */
 TEST(an_expiry_before_an_invalid_command_is_notified)
 {
     static const char *const lines[] = { "rule r radix=14 check=luhn", "confirm r nonsense token=9",
@@ -2454,7 +2454,7 @@ TEST(an_expiry_before_an_invalid_command_is_notified)
     usher_unwatch(f->twin, there);
 }
 
-/* What a command meets on its way is of the epoch before, if it brings another one. */
+/* Expiries that a command applies have the epoch before, if the command changes it. */
 TEST(a_notice_has_the_epoch_that_it_is_of)
 {
     struct fixture *f = *state;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What every store must do with time: spec/README.md, "Time is an argument".  A clock that is
- * wrong harms nobody, and who only looks moves no clock.
+ * Requirements for every store: spec/README.md, "Time is an argument".  A wrong clock does no harm
+ * to other clients, and a read moves no clock.
  */
 #include "lib/test.h"
 
@@ -693,7 +693,7 @@ TEST(an_application_with_a_wrong_clock_is_told_so)
     assert_int_equal(ask_number_stats(f->e, "p", &stats), USHER_INVALID);
     f->now -= INT64_C(86400000);
     assert_int_equal(ask_number_add(f->e, "p", "1", NULL), USHER_OK);
-    f->now -= INT64_C(86400000) * 365; /* a year behind: the scope's time does not go back */
+    f->now -= INT64_C(86400000) * 365; /* a year back: the scope's time does not go back */
     assert_int_equal(ask_number_reg(f->e, "p", "1"), USHER_OK);
 }
 
@@ -827,10 +827,10 @@ TEST(a_reply_says_when_something_ends_by_itself)
         { USHER_NUMBER, "show p 1 now=3200", USHER_OK, NONE },
         { USHER_NUMBER, "call p owner=ann now=4000", USHER_OK, 4500 },
         { USHER_NUMBER, "hangup p 1 rest=0 now=4100", USHER_OK, 4500 },
-        { USHER_NUMBER, "stats p now=9000", USHER_OK, 4500 }, /* who looks stores nothing */
+        { USHER_NUMBER, "stats p now=9000", USHER_OK, 4500 }, /* a read stores nothing */
         { USHER_NUMBER, "unreg p 1 now=9000", USHER_OK, NONE },
         { USHER_NUMBER, "stats nobody now=9000", USHER_MISSING, NONE },
-        /* the next caller is seated in time, without a command of anybody's */
+        /* the next caller is seated in time, without any command */
         { USHER_QUEUE, "set q ttl=0 wrapup=500 trigger=auto now=1000", USHER_OK, NONE },
         { USHER_QUEUE, "login q ann now=1000", USHER_OK, NONE },
         { USHER_QUEUE, "apply q u now=1000", USHER_OK, NONE },

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What builds that check do about a broken assumption, and hostile ones about memory that is freed;
- * that others do neither. */
+/* Builds with checks abort on a broken assumption, and hostile builds poison freed memory; other
+ * builds do neither. */
 #include "lib/test.h"
 
 #include <signal.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Batches of the engine for a store that asks for more (USHER_CAP_MORE): who comes while it is at
- * work joins, unless that would cost him something.
+ * Batches of the engine for a store that asks for more (USHER_CAP_MORE): a caller that comes while
+ * the store is at work joins the batch, unless that has a disadvantage for it.
  *
  * The store here is at work until the test has put another thread's command into the queue.
  */
@@ -17,7 +17,7 @@
 #include "engine/engine.h"
 #include "lib/util.h"
 
-#define LONG 60    /* s; a test that waits so long has failed */
+#define LONG 60    /* s; a test that waits for this time has failed */
 #define BATCHES 64 /* most of a test */
 #define HOUR_MS 3600000
 

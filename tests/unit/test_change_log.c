@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Two processes follow the log of one scope that both write to: each hears of each change once, in
- * order, its own and the other's, also where it was closed in the middle and goes on.
+ * Two processes follow the log of one scope that both write to: each is notified of each change
+ * once, in order, its own and the other's, even if it closes its engine in the middle and resumes.
  */
 #include "lib/test.h"
 
@@ -75,7 +75,7 @@ static bool run(struct process *p)
             return wrong(p, "a change is not made");
         if (!hear_one(p, 0))
             return false;
-        if (i == CHANGES / 2) { /* what was told and not collected is told again */
+        if (i == CHANGES / 2) { /* notices that were not collected are sent again */
             usher_close(p->e);
             if (!follow(p))
                 return false;

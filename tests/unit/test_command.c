@@ -539,7 +539,7 @@ TEST(replies_are_given_back_anywhere)
     closed(e);
 }
 
-/* Two calls; the second one must be told whatever the first one has done. */
+/* Make two calls; the second must get its answer, whatever happened to the first. */
 static bool with_too_little(size_t n, unsigned long nth, bool for_ever)
 {
     static char names[3][80];
@@ -960,7 +960,7 @@ TEST(arguments_are_told_of)
     usher_close(e);
 }
 
-/* What is made with nothing given has the defaults that are told. */
+/* A scope made without settings has the documented defaults. */
 TEST(defaults_are_what_is_told)
 {
     static const struct {

@@ -10,7 +10,7 @@
 struct world {
     struct usher_engine *e;
     struct usher_extension *board, *chat;
-    char told[1024]; /* what `board` was told, in words */
+    char told[1024]; /* the notices of `board`, in words */
     char other[1024];
 };
 
@@ -91,7 +91,7 @@ TEST(names_are_checked)
     assert_int_equal(usher_room_extend(NULL, "a", NULL, NULL, &x), USHER_INVALID);
     assert_null(x);
     memset(name, 'x', sizeof name);
-    name[USHER_NAME_MAX - 6 + 1] = '\0'; /* one too many behind "board." */
+    name[USHER_NAME_MAX - 6 + 1] = '\0'; /* one byte too many after "board." */
     assert_int_equal(usher_extension_set(w->board, "r", name, &one, NULL), USHER_INVALID);
     assert_int_equal(usher_extension_unset(w->board, "r", ""), USHER_INVALID);
     assert_int_equal(usher_extension_get(w->board, "r", NULL, &reply), USHER_INVALID);
@@ -124,7 +124,7 @@ TEST(fields_have_the_extensions_name)
     assert_memory_equal(name.data, "page", 4);
     assert_false(usher_extension_owns(w->chat, &full, &name));
     usher_reply_done(reply);
-    /* somebody else's value is not what is expected */
+    /* another client's value is not the expected one */
     assert_int_equal(usher_extension_set(w->board, "r", "page", &one, &two), USHER_STALE);
     assert_int_equal(usher_extension_unset(w->board, "r", "page"), USHER_OK);
     assert_int_equal(usher_extension_unset(w->board, "r", "page"), USHER_SAME);
@@ -205,7 +205,7 @@ TEST(a_field_too_large_for_a_notice_is_not_notified)
 
     assert_int_equal(usher_extension_set(w->board, "r", "picture", &value, NULL), USHER_OK);
     assert_string_equal(w->told, "untold picture;");
-    /* nobody can know that it was not one of its own */
+    /* it looks like one of its own */
     assert_int_equal(ask_room_set(w->e, "r", "picture", &value, NULL), USHER_OK);
     assert_string_equal(w->told, "untold picture;untold ;");
 }

@@ -132,7 +132,7 @@ static void assert_call_runs(struct usher__redis_conn *c, int node, uint64_t ver
     freeReplyObject(r);
 }
 
-/* Of @format with the port of @node in it. */
+/* The call fails with @word, the slot of KEY and the address of @node. */
 static void assert_call_fails(struct usher__redis_conn *c, const char *word, const struct fake *f,
                               int node)
 {
@@ -541,7 +541,7 @@ TEST(a_connection_ends_before_in_or_after_an_answer)
     static const struct {
         struct fake_rule rule;
         unsigned seen;
-        uint64_t version; /* of the call behind it */
+        uint64_t version; /* of the following call */
     } ends[] = {
         { { .match = "EVALSHA", .times = 1, .action = FAKE_RESET }, 0, 1 },
         { { .match = "EVALSHA", .times = 1, .action = FAKE_CLOSE }, 1, 2 },
@@ -619,7 +619,7 @@ TEST(silence_lasts_and_what_is_held_comes_when_it_may)
     freeReplyObject(r);
     assert_next_is(other, REDIS_REPLY_STATUS, "PONG");
 
-    /* held, and nobody says that it may come */
+    /* held, and never released */
     fake_rule(f, 0, &held);
     add(other, CALL);
     flush(other);

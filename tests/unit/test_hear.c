@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Watchers whose notices are collected: each change once, in order, before the reply to its
- * command; what is not told is said to be missing, where it is missing; a watcher with `since` has
- * neither a hole nor a repeat, whoever writes meanwhile.
+ * command; a gap takes the place of missing notices; a watcher with `since` has neither a hole nor
+ * a repeat, whatever other clients write.
  */
 #include "lib/test.h"
 
@@ -120,7 +120,7 @@ static bool is_readable(struct usher_engine *e)
     return fd.revents != 0;
 }
 
-/* What was told of one scope, in order. */
+/* The notices of one scope, in order. */
 struct chain {
     uint64_t epoch, version, mark;
     unsigned long notices, gaps;
@@ -561,7 +561,7 @@ static void full(struct world *w)
         add_number(w->e, "p", i);
     for (unsigned i = 11; i <= 13; i++)
         must_hear(w->e, "p", i, 1);
-    /* what comes while a gap is to be told is part of it, though there is room for it */
+    /* notices that come while a gap is pending are part of it, though there is space for them */
     for (unsigned i = 14; i <= 18; i++)
         add_number(w->e, "p", i);
     must_hear(w->e, "p", 14, 1);
@@ -577,7 +577,7 @@ static void full(struct world *w)
     add_number(w->e, "p", 25);
     for (unsigned i = 20; i <= 21; i++)
         must_hear(w->e, "p", i, 1);
-    add_number(w->e, "q", 2); /* behind the gap */
+    add_number(w->e, "q", 2); /* after the gap */
     for (unsigned i = 22; i <= 23; i++)
         must_hear(w->e, "p", i, 1);
     must_miss(w->e, "", 0, 0);
@@ -603,7 +603,7 @@ TEST(a_gap_goes_with_its_watcher)
     b = watch(w.e, USHER_NUMBER, "p", 2);
     for (unsigned i = 1; i <= 5; i++)
         add_number(w.e, "p", i);
-    usher_unwatch(w.e, b); /* heard first: the room was its */
+    usher_unwatch(w.e, b); /* collected first: the space was its own */
     must_miss(w.e, "p", 0, 5);
     must_be_silent(w.e);
     for (unsigned i = 6; i <= 9; i++)
@@ -909,8 +909,8 @@ static void no_log(struct world *w)
     usher_unwatch(w->e, watcher);
 }
 
-/* What this engine changes is told; what others do is a gap, until a log is kept, which begins with
- * the command that asks for it. */
+/* Changes of this engine are notified; those of others are a gap, until a log is kept, which begins
+ * with the command that sets it. */
 TEST(a_pool_without_a_log_is_told_of_with_gaps)
 {
     on_each(no_log);
@@ -961,7 +961,7 @@ static void tended(struct world *w)
     struct usher_watcher *watchers[3];
     int64_t due_ms;
 
-    /* a hold, whose scope is made later; and again after its number was called anew */
+    /* a hold, whose scope is made later; and again after another call of its number */
     watchers[0] = tend(w->e, USHER_NUMBER, "p", 0, 1);
     assert_null(usher_collect(w->e, 0));
     expect_ok(w->e, "number add p 1");
@@ -988,7 +988,7 @@ static void tended(struct world *w)
     must_come(w->e, USHER_QUEUE_LEAVE, 0);
     must_come(w->e, USHER_QUEUE_EXPIRE, 0); /* ann's wrap-up */
     must_come(w->e, USHER_QUEUE_MATCH, 0);  /* cid */
-    /* a room that nobody comes to closes, with a log as well */
+    /* a room without members closes, with a log as well */
     watchers[2] = tend(w->e, USHER_ROOM, ROOM, USHER_WATCH_SINCE, 3);
     assert_null(usher_collect(w->e, 0));
     due_ms = until_of(w->e, "room open lobby linger=30");
@@ -1196,8 +1196,8 @@ static void call_of_any(void *payload, const struct usher_notice *n)
     ++*(unsigned *)payload;
 }
 
-/* A change is told to those who watch its scope, and to nobody else; so it is when more come while
- * it is told, and when some have gone. */
+/* The watchers of a scope are notified of a change, and no others are; even if watchers are added
+ * during the notification, or some have been removed. */
 static void of_many(struct world *w)
 {
     static struct usher_watcher *collected[SCOPES];
@@ -1206,7 +1206,7 @@ static void of_many(struct world *w)
 
     memset(&many, 0, sizeof many);
     many.e = w->e;
-    /* behind the other one of the scope, which has more come */
+    /* after the other watcher of the scope, which adds more */
     assert_int_equal(usher_watch(w->e, USHER_NUMBER, "p0", call_of_any, &many.second, &second),
                      USHER_OK);
     assert_int_equal(usher_watch(w->e, 0, NULL, call_of_any, &many.others, &any), USHER_OK);
@@ -1301,13 +1301,13 @@ static void together(struct world *w)
         (void)snprintf(line, sizeof line, "room join lobby m%u", i);
         expect_ok(w->e, "%s", line);
         if (i == 0)
-            (void)chain_collect(w->e, &chain); /* reads the log: the rest is told in one */
+            (void)chain_collect(w->e, &chain); /* reads the log: the rest is one event */
     }
     last = set_room(w->e, ROOM, 1);
     (void)chain_collect(w->e, &chain);
     assert_int_equal(chain.version, last);
     assert_int_equal(chain.gaps, 0);
-    /* some of what is told together is known to who comes in between */
+    /* a watcher that begins in between has some of the coalesced changes */
     expect_ok(w->e, "room leave lobby m1");
     expect_ok(w->e, "room leave lobby m2");
     late = since(w->e, 0, last);
@@ -1383,7 +1383,7 @@ TEST(changes_of_other_engines_are_notified)
     on_each(two_engines);
 }
 
-/* What another engine changes between what is told together. */
+/* Another engine makes changes between coalesced ones. */
 static void between(struct world *w)
 {
     struct usher_watcher *watcher;
@@ -1453,7 +1453,7 @@ TEST(joins_without_a_hole_need_no_read)
     world_close(&w);
 }
 
-/* Who reads the log waits in here for a change that comes behind what it has read. */
+/* The reader of the log waits in here for a change that comes after its read. */
 struct meanwhile {
     struct usher_engine *e;
     enum usher_verb reads; /* the log */
@@ -1840,7 +1840,7 @@ TEST(an_extension_is_fed)
     world_close(&w);
 }
 
-/* A rule of serials gets the next epoch with some changes; what is made anew has any. */
+/* Some changes of a rule of serials increase its epoch; a recreated rule has any. */
 TEST(an_epoch_that_grows_with_the_versions_is_of_one_history)
 {
     const uint64_t e = UINT64_C(0x1122334455667788), jump = UINT64_C(1) << 47;

@@ -21,8 +21,8 @@ struct manager {
     pthread_mutex_t lock;
     pthread_cond_t changed;
     int64_t next, by;
-    int64_t gap, turn; /* skip so many ids in every third segment */
-    bool closed;       /* the gate: reserve() waits behind it */
+    int64_t gap, turn; /* ids to skip in every third segment */
+    bool closed;       /* the gate: reserve() waits until it opens */
     unsigned waiting;
     enum usher_status answer; /* OK, or what it fails with */
     int64_t dead_until_ns;
@@ -498,7 +498,7 @@ TEST(wrong_options_are_refused)
     usher_ids_close(ids);
 }
 
-/* What a closed sub-range leaves goes to others, but not to one that has had larger ids. */
+/* The rest of a closed sub-range goes to others, but not to one that has had larger ids. */
 TEST(leftovers_go_where_they_keep_the_order)
 {
     struct manager m;
@@ -532,7 +532,7 @@ TEST(leftovers_go_where_they_keep_the_order)
 }
 
 /* A segment that does not lie on the grid of the one before, as after `set next=`, when an id
- * behind the old one has been taken already. */
+ * after the old segment has been taken already. */
 TEST(each_segment_has_its_own_grid)
 {
     struct manager m;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Lanes of the engine (USHER_CAP_LANES): who waits behind others for the same node leaves at his
- * own deadline, wherever he is in the queue, and nothing of his is done; who was taken out of it
- * at that moment is answered.  Another lane knows nothing of it.
+ * Partition queues of the engine (USHER_CAP_LANES): a caller that waits for the same node as others
+ * leaves at its own deadline, at any place in the queue, and its command is not executed.  One that
+ * was taken out of the queue at that moment is answered.  Other queues are not affected.
  *
  * The store here has two lanes, as the scope begins with an a or a b, and is at work on a command
  * of scope "a!" until the test says go.
@@ -19,7 +19,7 @@
 #include "engine/engine.h"
 #include "lib/util.h"
 
-#define LONG 60    /* s; a test that waits so long has failed */
+#define LONG 60    /* s; a test that waits for this time has failed */
 #define TICK_MS 11 /* of the clock that deadlines are reckoned by, at most, and a rest */
 #define COMMANDS 4096
 #define CROWD_MS 8 /* the time that each of many has */
@@ -30,7 +30,7 @@ struct fake {
     sem_t looking, look; /* look() number look_waits is there; it may go on */
     unsigned look_waits;
     _Atomic unsigned looks;
-    unsigned refuse;                /* so often "a!" is refused at once when it may go on */
+    unsigned refuse;                /* how many times "a!" is refused at once when it may go on */
     _Atomic uint8_t done[COMMANDS]; /* by the digits of the scope */
     _Atomic unsigned random;
 };
@@ -60,8 +60,8 @@ static unsigned number_of(const struct usher_text *scope)
     return n;
 }
 
-/* Of the i-th that rests: mostly less than CROWD_MS, so that deadlines come while the next batch is
- * taken; now and then so long that whoever waits has to leave, however the threads are run. */
+/* Return the pause of the i-th command: mostly less than CROWD_MS, so that deadlines come while the
+ * next batch is taken; sometimes so long that waiting callers have to leave in any schedule. */
 static long rest_us_of(unsigned i)
 {
     return i % 64 == 63 ? CROWD_MS * 4000L : (long)(i * 7919U % 3000U);
@@ -202,7 +202,7 @@ static void left_at_its_deadline(struct caller *c, int64_t timeout_ms)
         fail_msg("left after %d ms", (int)(c->end_ms - c->begin_ms));
 }
 
-/* Unless the machine itself stood still for so long. */
+/* Require an answer, unless the machine itself stood still for the timeout. */
 static void answered(struct caller *c, int64_t timeout_ms)
 {
     assert_int_equal(pthread_join(c->thread, NULL), 0);
@@ -235,7 +235,7 @@ TEST(a_caller_waiting_for_a_node_leaves_at_its_deadline)
     usher_close(e);
 }
 
-/* He has less time left than those before and behind him, for it is his second try. */
+/* It has less time left than its neighbours in the queue, because this is its second try. */
 static void from_the_middle(const char *behind)
 {
     const int64_t timeout_ms = budget_slow() ? 8000 : 3000; /* a loaded machine is slow, too */
@@ -245,7 +245,7 @@ static void from_the_middle(const char *behind)
     struct usher_result reply;
 
     f.refuse = 1;
-    f.look_waits = 3; /* that of his second try */
+    f.look_waits = 3; /* that of its second try */
     caller_begin(&early, e, "a!");
     wait_for(&f.working);
     caller_begin(&leader, e, "a!");
@@ -308,7 +308,7 @@ static void *crowd_main(void *payload)
         char scope[16];
 
         (void)snprintf(scope, sizeof scope, "a%s%u", i % 3 == 0 ? "?" : "", i);
-        if (i % 2 == 0) /* else all are in one batch, again and again, and nobody waits behind it */
+        if (i % 2 == 0) /* else all are in one batch each time, and none waits for another batch */
             rest_us((long)(i * 7919U % 3000U));
         status = call_once(c->e, scope, &r);
         done = atomic_load(&c->f->done[i]);

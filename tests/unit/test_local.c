@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a store that locks one scope at a time is told of a batch before it is asked, and what
- * transactions a store gets by what it says of itself.
+ * The hints that a store which locks one scope at a time gets of a batch before its commands, and
+ * the transactions that a store gets by its capabilities.
  *
- * The record store here has one scope without records, and writes down what it hears.
+ * The record store here has one scope without records, and records the hints.
  */
 #include "lib/test.h"
 

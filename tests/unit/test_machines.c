@@ -4,7 +4,7 @@
 
 #include "core/machine.h"
 
-/* What is printed of a table is what is looked up, and nothing else is. */
+/* The printed rows of a table are exactly those that are looked up. */
 TEST(the_rows_printed_are_the_rows_followed)
 {
     for (size_t i = 0; usher__machines[i] != NULL; i++) {

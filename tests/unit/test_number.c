@@ -70,7 +70,7 @@ TEST(the_thirty_cells_are_those_of_the_specification)
     }
 }
 
-/* What a guard changes; all else is as without one. */
+/* The cells that a guard changes; all others are as without one. */
 static const struct {
     struct cell cell;
     unsigned guard;
@@ -117,7 +117,7 @@ TEST(only_these_guards_make_a_difference)
     }
 }
 
-/* What ends by itself does: else it would be due for ever. */
+/* Expiry ends each state with a deadline, or it would be due for ever. */
 TEST(every_deadline_ends)
 {
     for (unsigned from = IDLE_DOWN; from <= BUSY_UP; from++)
@@ -257,7 +257,7 @@ TEST(the_draw_is_the_same_for_ever)
     }
 }
 
-/* Of 2^32 versions in a row no two draw the same: see it on a stretch of them. */
+/* No two of 2^32 versions in a row draw the same: checked on a part of them. */
 TEST(versions_in_a_row_draw_different_numbers)
 {
     enum { N = 1 << 16 };
@@ -287,7 +287,7 @@ TEST(versions_in_a_row_draw_different_numbers)
 
 /*
  * The head of a list of K numbers that became idle at versions in a row is each of them
- * equally often: chi-square of who is the smallest of K draws, over many lists.
+ * equally often: chi-square of the smallest of K draws, over many lists.
  */
 static double chi_square_of_heads(uint64_t from, uint64_t stride, unsigned k, unsigned lists)
 {
@@ -413,7 +413,7 @@ TEST(a_number_that_had_its_calls_is_capped_until_midnight)
     assert_false(usher__number_capped(now, 0, 1000000, 10, 0));
 }
 
-/* Behind all that are offered, by day and then by calls; exact in a double, and in 53 bits. */
+/* After all offered numbers, by day and then by calls; exact in a double, and in 53 bits. */
 TEST(ranks_of_capped_numbers_are_in_order_of_day_and_calls)
 {
     static const int64_t days[] = { -1, 0, 1, 19782, 2932896, 2932897 };

@@ -319,7 +319,7 @@ TEST(any_byte_may_be_any_other)
 
             assert_non_null(copy);
             memcpy(copy, call_answer, sizeof call_answer - 1);
-            /* not the epoch and the scope's noun, which tell() looks at */
+            /* not the epoch and the scope's noun, which tell() reads */
             if (at < 5 || at >= 21)
                 copy[at] = (char)value;
             status = unpack(USHER_NUMBER_CALL, copy, sizeof call_answer - 1, &r);

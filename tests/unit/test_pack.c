@@ -222,7 +222,7 @@ TEST(lengths_are_not_believed)
 
     for (size_t i = 0; i < sizeof heads / sizeof *heads; i++) {
         for (size_t size = 0; size <= sizeof heads[0]; size++) {
-            /* of exactly this size, for the sanitizer */
+            /* of exactly this size, so that the sanitizer finds an overrun */
             unsigned char *copy = malloc(size + (size == 0));
             struct usher_unpacker u = { copy, copy + size };
             struct usher_text text;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Posted commands: each has one reply, they are done in order, the descriptor is readable exactly
- * while there is something to collect, and whoever waits is woken.
+ * while there is something to collect, and a waiting thread is woken.
  *
- * On memory and SQLite, and on a store that stays at work until the test says go, for what happens
- * meanwhile.
+ * On memory and SQLite, and on a store that stays at work until the test lets it continue, to test
+ * what happens during that time.
  */
 #include "lib/test.h"
 
@@ -26,7 +26,7 @@
 #include "lib/stores.h"
 #include "lib/util.h"
 
-#define LONG 60 /* s; a test that waits so long has failed */
+#define LONG 60 /* s; a test that waits for this time has failed */
 #define LONG_MS (LONG * INT64_C(1000))
 #define NOW INT64_C(1700000000000)
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What is said of a server whose clock is another one, from when it was asked and answered. */
+/* The log lines about a server's clock, from the times of the query and its answer. */
 #include "lib/test.h"
 
 #include "../../backends/redis/clock.h"
@@ -38,7 +38,7 @@ TEST(a_clock_off_by_more_than_a_second_is_logged)
     said(0, 0, INT64_C(999999999999999999), "ahead of this machine's by 999999999999.9 s");
 }
 
-/* It looked at any moment between: whatever may be the way there or back is not held against it. */
+/* It read its clock at some moment between, so the round trip is in its favour. */
 TEST(the_round_trip_is_in_its_favour)
 {
     for (int64_t way = 0; way <= 20 * S; way += S / 4) {

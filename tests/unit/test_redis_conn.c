@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The connection to Redis against a server that does what a test tells it.
+ * The connection to Redis against a server under the test's control.
  *
  * The server ("peer") is a thread that listens on 127.0.0.1 or on a socket file, and runs
  * one function for each connection it accepts.  It cannot fail a test by itself: it notes the
@@ -576,7 +576,7 @@ TEST(a_reply_that_is_not_resp2_is_a_protocol_error)
         BYTES("+a\nb\r\n"),
         BYTES("+a\rb\r\n"),
         BYTES("-ERR a\nb\r\n"),
-        BYTES("_\r\n"), /* RESP3, which nobody asked for */
+        BYTES("_\r\n"), /* RESP3, which was not requested */
         BYTES("#t\r\n"),
         BYTES(",1.5\r\n"),
         BYTES("(1234567\r\n"),
@@ -761,7 +761,7 @@ TEST(a_server_that_never_greets_is_left_at_the_deadline)
     world_close(&w);
 }
 
-/* Nobody accepts; at some time the kernel stops taking connections, too. */
+/* The server accepts no connection; at some time the kernel takes none, either. */
 TEST(a_black_hole_is_left_at_the_deadline)
 {
     struct world w;
@@ -927,7 +927,7 @@ static void play_read_after_the_client_left(struct peer *p, int fd)
     peer_greet(p, fd);
     peer_expect(p, fd, GET);
     peer_say(p, fd, "$1\r\nv\r\n");
-    /* A FIN behind a full window would not arrive. */
+    /* A FIN after a full window would not arrive. */
     peer_wait(p);
     p->received = peer_drain(p, fd);
 }
@@ -1230,7 +1230,7 @@ static void play_two_gets(struct peer *p, int fd)
         peer_problem(p, "more than two requests");
 }
 
-/* A failed allocation is told by flush, nothing is sent, and the connection goes on. */
+/* A failed allocation is reported by flush, nothing is sent, and the connection continues. */
 TEST(each_failing_allocation_sends_nothing)
 {
     bool fired = true;
@@ -1291,7 +1291,7 @@ TEST(a_refused_connection_is_unavailable)
     struct world w;
     char expected[80];
 
-    world_listen(&w, AF_INET, -1); /* the port is taken, but nobody listens */
+    world_listen(&w, AF_INET, -1); /* the port is taken, but no server listens */
     world_client(&w);
     assert_int_equal(usher__redis_conn_connect(w.c, in_ms(LONG)), USHER_UNAVAILABLE);
     snprintf(expected, sizeof expected, "redis 127.0.0.1:%u: cannot connect: connection refused",

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What servers say of themselves, as they say it from version to version, and as they should
- * not. */
+/* INFO of servers, as it differs from version to version, and as it should not be. */
 #include "lib/test.h"
 
 #include <hiredis/hiredis.h>

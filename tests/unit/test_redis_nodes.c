@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The numbers of nodes: there are so many of them, and a program outlives many nodes. */
+/* The numbers of nodes: their count is limited, and a program outlives many nodes. */
 #include "lib/test.h"
 
 #include "../../backends/redis/store.h"
@@ -58,7 +58,7 @@ TEST(a_node_that_is_gone_leaves_its_number)
     assert_int_equal(number(s, 5000), 300);
     assert_ptr_not_equal(s->node[300], first);
     assert_string_equal(s->node[300]->at.host, "10.0.20.0");
-    assert_string_equal(first->at.host, "10.0.1.50"); /* who has it in hand may read it */
+    assert_string_equal(first->at.host, "10.0.1.50"); /* a caller that has it may read it */
     assert_int_equal(number(s, 300), USHER__REDIS_NODES_MAX);
     s->node[300]->gone = true;
     s->node[1023]->gone = true;

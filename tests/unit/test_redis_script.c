@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the Redis script must have in common with the C side, and what it needs of a server:
- * the tables, the draw of random order, the form in which a person calls it, and the rights
- * of a user (backends/redis/README.md).  That its verbs do the same is for the differential
- * test.
+ * The parts that the Redis script has in common with C, and its needs on a server: the tables, the
+ * draw of random order, direct calls by a person, and the rights of a user
+ * (backends/redis/README.md).  The differential test compares its verbs.
  */
 #include "lib/test.h"
 
@@ -344,7 +343,7 @@ TEST(each_documented_right_is_needed)
 
 /* ---- rights of the other nouns ---- */
 
-/* What a user of a noun needs besides (NULL: nothing), and commands that need it all. */
+/* The further rights of a user of a noun (NULL: none), and commands that need them all. */
 static const struct least {
     const char *keys[6], *more, *lines[24];
     enum usher_noun noun;
@@ -422,7 +421,7 @@ static struct usher_engine *open_least(const struct least *l, bool more, const c
     return e;
 }
 
-/* What the parser knows besides: nothing here. */
+/* The parser's further words: none here. */
 const struct cli_program usher__cli_programs[] = { { .word = NULL } };
 const struct cli_verb usher__cli_verbs[] = { { .word = NULL } };
 
@@ -593,8 +592,9 @@ static bool is_to_write(const char *right)
 }
 
 /*
- * Say each line to @e, which may not: the answer names @name, and nothing is written.  Then have it
- * said by who may, so that each line finds what it needs.  Lines that need no @right are let pass.
+ * Run each line on @e, whose user lacks the right: the answer names @name, and nothing is written.
+ * Then run it as a user with the right, so that each line finds what it needs.  Lines that need no
+ * @right pass.
  */
 static void refused_by_name(const struct least *l, struct usher_engine *e,
                             struct usher_engine *admin, const char *right, const char *name,
@@ -603,7 +603,7 @@ static void refused_by_name(const struct least *l, struct usher_engine *e,
     unsigned refused = 0;
 
     for (size_t i = 0; l->lines[i] != NULL; i++) {
-        /* a room that is not made after all may leave an entry behind, which is known to be none */
+        /* a failed open of a room may leave a directory entry, which then is ignored */
         const char *keys = l->noun == USHER_ROOM && right[0] == '~' ? "t:{q}:*" : "*";
         char message[192], before[41], after[41];
         enum usher_status status;

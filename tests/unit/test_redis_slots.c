@@ -296,7 +296,7 @@ static void owned(const struct usher__redis_view *v, unsigned slot, const char *
     assert_int_equal(v->members[v->owner[slot]].at.port, port);
 }
 
-/* A view of one range with one node: who that is, NULL: nobody. */
+/* Require the owner in a view of one range with one node; @host NULL: none. */
 static void one_node(redisReply *node, const char *host, unsigned port)
 {
     struct usher__redis_view *v = understood(LIST(LIST(num(5), num(6), node)));
@@ -492,7 +492,7 @@ TEST(of_ranges_that_overlap_the_later_one_holds)
     owned(v, 58, "c", 1);
     owned(v, 70, "c", 1);
     owned(v, 71, "a", 1);
-    owned(v, 80, NULL, 0); /* somebody's who is not known */
+    owned(v, 80, NULL, 0); /* of an unknown owner */
     owned(v, 91, "a", 1);
     assert_int_equal(v->covered, 101 - 11);
     drop(v);
@@ -1217,7 +1217,7 @@ TEST_WITH(its_host_has_so_many_bytes_and_no_more, NULL, NULL)
     leads_nowhere(words);
 }
 
-/* What is understood says the same when it is written down again. */
+/* A redirect that is understood means the same when it is written again. */
 TEST_WITH(a_spoilt_redirect_is_refused_or_sound, NULL, NULL)
 {
     static const char *const good[] = { "MOVED 3999 127.0.0.1:6381", "ASK 1 [2001:db8::1]:6381",

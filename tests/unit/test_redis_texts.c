@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What servers say when they refuse or fail, by version, and what it means for the command that
- * was sent: usher__redis_classify().
+ * Error texts of servers, by version, and their meaning for the command that was sent:
+ * usher__redis_classify().
  *
- * A refusal at the door changed nothing and may be sent again.  What is said of a command inside of
- * a script may come from the middle of a change: it must not pass for a refusal, however much it
- * looks like one.  So a text of which it is not sure is SCRIPT_ERROR, which a caller gets to see as
- * `unknown`.
+ * A refusal before execution changed nothing, so the command may be sent again.  An error of a
+ * command inside of a script may come from the middle of a change: it must not pass for a refusal,
+ * however much it looks like one.  So a text that allows both is SCRIPT_ERROR, which a caller gets
+ * as `unknown`.
  *
  * The texts are recorded from the sources named above each group: Redis 6.2, 7.0, 7.2, 7.4 and 8.0,
- * Valkey 7.2, 8.0, 8.1, 9.0 and 9.1.  A row says since when; most hold in all later versions, too.
- * Valkey 7.2 says what Redis 7.2 does.
+ * Valkey 7.2, 8.0, 8.1, 9.0 and 9.1.  A row has the first version of its text; most later versions
+ * have it, too.  The texts of Valkey 7.2 are those of Redis 7.2.
  */
 #include "lib/test.h"
 
@@ -50,7 +50,7 @@ static void assert_classes(const struct row *rows, size_t n)
 
 #define ASSERT_CLASSES(rows) assert_classes(rows, sizeof(rows) / sizeof *(rows))
 
-/* How a server names the place in a script.  6.2 tells it twice of what redis.call() raised;
+/* The place in a script, as servers report it.  6.2 has it twice for errors of redis.call();
  * 7.0 to 8.0 and Valkey up to 9.0; Valkey 9.1. */
 #define IN62 "ERR Error running script (call to f_9b6a6a4d7d1b7e3d9b6a6a4d7d1b7e3d9b6a6a4d): "
 #define RAISED62 IN62 "@user_script:12: "
@@ -188,7 +188,7 @@ TEST(classes_hold_for_what_is_said_at_the_door)
         { "6.2", "ERR wrong number of arguments for 'evalsha' command", USHER__REDIS_REFUSED },
         { "7.0", "ERR wrong number of arguments for 'script|load' command", USHER__REDIS_REFUSED },
 
-        /* src/acl.c, src/networking.c: whoever connects */
+        /* src/acl.c, src/networking.c: any new connection */
         { "6.2", "WRONGPASS invalid username-password pair or user is disabled.",
           USHER__REDIS_REFUSED },
         { "6.2", "ERR max number of clients reached", USHER__REDIS_REFUSED },
@@ -235,7 +235,7 @@ TEST(classes_hold_for_what_is_said_at_the_door)
 }
 
 /*
- * What redis.call() raises of the state of the server, before the first write.  6.2 looks at it
+ * Errors of redis.call() about the state of the server, before the first write.  6.2 checks it
  * before each write, except for memory; what can have changed since the first one is unsure.
  */
 TEST(classes_hold_for_the_state_of_the_server_inside_of_a_script)
@@ -409,7 +409,7 @@ TEST(classes_hold_for_what_may_come_from_the_middle_of_a_script)
     ASSERT_CLASSES(rows);
 }
 
-/* What lua/rights.lua says before it lets anything be done. */
+/* Errors of lua/rights.lua, before any write. */
 TEST(classes_hold_for_what_our_scripts_say_of_rights)
 {
     static const struct row rows[] = {

@@ -82,7 +82,7 @@ static struct usher_text pack(unsigned char *to, size_t size, const char *words,
     return packed;
 }
 
-/* Who says what about it, in a notice. */
+/* A notice of the room. */
 struct told {
     uint64_t version;
     enum usher_verb verb;
@@ -93,7 +93,7 @@ struct told {
     uint64_t was, mark; /* 0: those of the course that all tests begin with */
 };
 
-/* Of that course. */
+/* Return the history hash of @version in that history. */
 static uint64_t mark_of(uint64_t version)
 {
     return version != 0 ? 1000 + version : 0;
@@ -348,7 +348,7 @@ TEST(a_snapshot_is_the_copy)
     assert_version(w, 10);
 }
 
-/* There is another page, of those who joined behind @after. */
+/* Give the reply another page, of members that joined after @after. */
 static void more(struct world *w, uint64_t after)
 {
     w->reply.of.room.more = true;
@@ -472,7 +472,7 @@ TEST(a_page_of_another_history_begins_anew)
     (void)reply(w, USHER_OK, EPOCH, 11); /* the change is not the one that the room has made */
     add_told(w, &(const struct told){ 11, USHER_ROOM_SET, .data = "f=1", .mark = 77 });
     assert_begins_anew(w);
-    assert_int_equal(beat(w, EPOCH, 8), IGNORE); /* late, or it fell: the next page tells */
+    assert_int_equal(beat(w, EPOCH, 8), IGNORE); /* late, or a rollback: the next page decides */
     known_rows(w, EPOCH, 10);
     assert_int_equal(answer(w), APPLY);
     assert_true(usher_replica_current(w->r));
@@ -517,7 +517,7 @@ TEST(a_member_that_leaves_between_pages_takes_its_shares)
 
     first_page(w);
     (void)reply(w, USHER_OK, EPOCH, 16);
-    /* a role and a share of somebody whose page has not come, and who goes before it does */
+    /* a role and a share of a member whose page has not come, and who leaves before it comes */
     add_told(w, &(const struct told){ 11, USHER_ROOM_ROLE, .subject = "scribe", .owner = "cid" });
     add_told(w, &(const struct told){ 12, USHER_ROOM_SHARE, .subject = "screen", .owner = "cid" });
     add_told(w, &(const struct told){ 13, USHER_ROOM_KICK, .subject = "cid", .from = 1, .to = 4 });
@@ -594,7 +594,7 @@ TEST(rows_that_cannot_be_begin_anew)
         case 0: /* twice */
             add_value(w, USHER_ROOM_ROW_FIELD, "f", "0", 2);
             break;
-        case 1: /* of nobody */
+        case 1: /* of no member */
             add_own(w, USHER_ROOM_ROW_SHARE, "screen", "eve", "", 2);
             break;
         case 2:
@@ -659,7 +659,7 @@ TEST(a_notice_that_comes_twice_is_ignored)
     assert_int_equal(HEAR_SET(w, 12, "f=2"), IGNORE);
     assert_field(w, "f", "2");
     assert_true(usher_replica_current(w->r));
-    /* one that is older than the snapshot may be the first behind a fall */
+    /* one that is older than the snapshot may be the first after a rollback */
     assert_int_equal(HEAR_SET(w, 7, "f=9"), REPLAY);
     ask_since(w, 12);
     (void)reply(w, USHER_OK, EPOCH, 12);
@@ -866,7 +866,7 @@ TEST(a_notice_too_large_to_be_told_pulls)
     assert_field(w, "f", "0");
 }
 
-/* @n changes, told together as versions @first to @last. */
+/* Receive @n coalesced changes as versions @first to @last. */
 static int hear_together(struct world *w, uint64_t first, uint64_t last, const struct told *t,
                          size_t n, size_t cut)
 {
@@ -998,7 +998,7 @@ TEST(another_epoch_pulls)
     ask_for(w, PULL);
     assert_int_equal(HEAR(w, 11, USHER_ROOM_SET, .data = "f=1", .epoch = OTHER), IGNORE);
     known_rows(w, OTHER, 10);
-    assert_int_equal(answer(w), APPLY); /* and the notice behind it */
+    assert_int_equal(answer(w), APPLY); /* and the notice after it */
     assert_version(w, 11);
     assert_true(usher_replica_current(w->r));
     assert_int_equal(HEAR(w, 12, USHER_ROOM_SET, .data = "f=2"), PULL);
@@ -1181,7 +1181,7 @@ TEST(a_heartbeat_of_another_history_pulls)
     }
 }
 
-/* The store fell, and all is lost that it told of until its versions were ahead again. */
+/* The store rolled back; the replica missed all notices until its versions were ahead again. */
 TEST(a_notice_of_another_history_is_not_applied)
 {
     struct world *w = *state;
@@ -1202,7 +1202,7 @@ TEST(a_notice_of_another_history_is_not_applied)
     assert_int_equal(answer(w), PULL);
 }
 
-/* What was heard behind a question may be of a later course than the answer. */
+/* A notice received after a query may be of a later history than the answer. */
 TEST(another_history_heard_while_pulling_pulls_again)
 {
     struct world *w = *state;
@@ -1341,7 +1341,7 @@ TEST(a_member_comes_changes_and_goes)
     assert_int_equal(HEAR(w, 17, USHER_ROOM_EXPIRE, .subject = "cid", .from = 1, .to = 0), APPLY);
     assert_counts(w, "cid", "name", NULL);
     assert_int_equal(about(w).members, 2);
-    /* somebody who is not here is banned: nothing to be seen */
+    /* an absent member is banned: nothing to be seen */
     assert_int_equal(HEAR(w, 18, USHER_ROOM_KICK, .subject = "cid", .from = 0, .to = 4), APPLY);
     assert_int_equal(HEAR(w, 19, USHER_ROOM_KICK, .subject = "cid", .from = 4, .to = 0), APPLY);
     assert_int_equal(about(w).members, 2);

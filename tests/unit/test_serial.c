@@ -70,7 +70,7 @@ TEST(check_digits_are_as_published)
     }
 }
 
-/* What they are for. */
+/* The purpose of check digits. */
 TEST(check_digits_find_every_single_error_and_most_swaps)
 {
     for (unsigned check = USHER_SERIAL_CHECK_LUHN; check <= USHER_SERIAL_CHECK_VERHOEFF; check++) {

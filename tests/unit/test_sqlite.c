@@ -3,9 +3,9 @@
  * The record store on SQLite against an array that does the same, and against everything
  * that can be wrong with a file.
  *
- * Faults come from a VFS ("faulty") that passes everything on to the real one and fails
- * where it is told to.  Each test has a directory of its own, which is removed when it has
- * passed.  USHER_TEST_SEED repeats the random part of a run.
+ * Faults come from a VFS ("faulty") that passes everything on to the real one and fails at calls
+ * that a test chooses.  Each test has a directory of its own, which is removed when it has passed.
+ * USHER_TEST_SEED repeats the random part of a run.
  */
 #include "lib/test.h"
 
@@ -39,7 +39,7 @@ enum { PLAIN = 1, RANKED = 3 };
 #define LOG_LIMIT (4 << 20) /* bytes of the write-ahead log of an idle store */
 #define SHORT 60            /* ms; of waits that must end by their deadline */
 
-/* What a failing scan says. */
+/* The message of a failing scan. */
 static char scan_message[192];
 
 /* ---- a directory and stores in it ---- */
@@ -221,7 +221,7 @@ static enum usher_status get(struct usher_record_store *s, const char *name, con
     return get_of(s, USHER_QUEUE, name, id, ret);
 }
 
-/* The file as SQLite shows it to anybody. */
+/* Open the file as any other program does. */
 static sqlite3 *raw(struct place *p)
 {
     sqlite3 *db;
@@ -348,7 +348,7 @@ static void same_record(const struct usher_record *a, const struct usher_record 
     assert_true(text_equal(&a->data, &b->data));
 }
 
-/* The record of the model behind (hi, order) in a list, or the last one before. */
+/* Return the record of the model after (hi, order) in a list, or the last one before. */
 static const struct usher_record *model_walk(const struct model *m, unsigned s, unsigned k,
                                              unsigned slot, const struct usher_text *by,
                                              uint64_t hi, uint64_t order, bool back)
@@ -550,7 +550,7 @@ static void change(struct usher_record_store *st, struct usher_txn *t, struct mo
         if (mr->there && rnd(3) == 0 && mr->r.slots != 0) {
             unsigned slot = (mr->r.slots & 1) != 0 ? 0 : (mr->r.slots & 2) != 0 ? 1 : 2;
 
-            /* as the first one behind the one before it */
+            /* as the first one after its predecessor */
             assert_int_equal(st->ops->walk(t, &old, (uint8_t)k, (uint8_t)slot, NULL,
                                            hi_of(&mr->r, slot), mr->r.order - 1, false, &r),
                              USHER_OK);
@@ -1002,7 +1002,7 @@ TEST(every_statement_is_served_by_its_index)
     s->ops->close(s);
 }
 
-/* What SQLite opens to be written by @statement. */
+/* Return the count of trees that SQLite opens for writing by @statement. */
 static unsigned opened_by(sqlite3 *db, const char *statement)
 {
     char explain[1200];
@@ -1283,7 +1283,7 @@ static enum usher_status stop_at_third(void *payload, const struct usher_item *i
 
     (void)item;
     r.order = 3;
-    /* what is written meanwhile is not waited for, and not seen */
+    /* a write during the scan is not waited for, and not seen */
     if (st->items == 0 && st->writer != NULL)
         assert_int_equal(put(st->writer, "desk", &r), USHER_OK);
     return ++st->items == 3 ? st->answer : USHER_OK;
@@ -1369,7 +1369,7 @@ TEST(an_index_that_disagrees_is_noticed)
 
 #define MANY 2500
 
-/* A list of which rank() is asked: who is in it, and where. */
+/* A list to query with rank(): its records, and their places. */
 struct long_list {
     bool there[MANY];
     uint64_t hi[MANY], order[MANY];
@@ -1629,8 +1629,8 @@ static void crowd_step(struct usher_record_store *s, struct usher_txn *t, struct
     crowd_write(s, t, scope, c, i, &r);
 }
 
-/* Those who stand first are remembered: whatever is changed, by this connection or another, and
- * even if it is taken back, who is told to be the first is it. */
+/* The first records are cached.  After any change, by this connection or another, and even after a
+ * rollback, the record returned as the first is the first. */
 TEST(the_cached_first_record_is_the_first)
 {
     struct place *p = *state;
@@ -1767,7 +1767,7 @@ TEST(the_audit_checks_places)
 
 /* ---- visits ---- */
 
-/* Of the queue "desk", whose time stands: the users, latest first. */
+/* Write the users of the visits of queue "desk", latest first; its clock is fixed. */
 static void visitors(struct usher_engine *e, char *to, size_t size)
 {
     struct usher_operation c;
@@ -1791,7 +1791,7 @@ static void visitors(struct usher_engine *e, char *to, size_t size)
 #define U31 "abcdefghijklmnopqrstuvwxyz-is31"
 #define U41 "abcdefghijklmnopqrstuvwxyz0123456789-long"
 
-/* Who looks after the file deletes rows and adds indices; what is not so is noticed. */
+/* An administrator may delete rows and add indices; other changes are noticed. */
 TEST(rows_of_visits_may_be_deleted_but_not_changed)
 {
     static const char *const wrong[] = { "user = 'who'", "lane = 'x'",       "priority = 1",
@@ -1987,7 +1987,7 @@ TEST(a_locked_file_is_waited_for_until_the_deadline)
     assert_int_equal(sqlite3_close(db), SQLITE_OK);
 }
 
-/* Whatever is wrong with its pages, nothing crashes and what is said is an answer. */
+/* With any damaged page there is no crash, and each command has an answer. */
 TEST(damaged_pages_are_answers)
 {
     struct place *p = *state;
@@ -2100,7 +2100,7 @@ TEST(an_index_out_of_order_is_not_followed)
         bytes = bytes_of(p->path, &size);
         offset = (size_t)(atoi(root) - 1) * 4096;
         assert_true(offset + 4096 <= size);
-        page = bytes + offset + 8; /* behind the header of a leaf */
+        page = bytes + offset + 8; /* after the header of a leaf */
         memcpy(swap, page, 2);
         memcpy(page, page + 2, 2);
         memcpy(page + 2, swap, 2);
@@ -2415,7 +2415,8 @@ TEST(a_long_reader_leaves_no_large_log)
 
 enum call { CALL_WRITE, CALL_SYNC, CALLS };
 
-/* What is to fail: the @at-th of @call on the log, counted from 1, and if @on all after it. */
+/* The calls that fail: the @at-th of each kind on the log, counted from 1, and if @on all after it.
+ */
 static struct {
     int at[CALLS], rc[CALLS], count[CALLS];
     bool on;
@@ -2425,7 +2426,7 @@ static struct {
 struct faulty_file {
     sqlite3_file base;
     bool log;
-    sqlite3_file *real; /* right behind */
+    sqlite3_file *real; /* right after this struct */
 };
 
 static sqlite3_file *real_of(sqlite3_file *f)
@@ -2568,7 +2569,7 @@ TEST_WITH(where_memory_cannot_be_shared_is_no_place_for_it, faulty_set_up, fault
     refuses(p, USHER_UNAVAILABLE, "cannot share memory");
 }
 
-/* The file as it would be found if everybody were killed now. */
+/* Return whether the file has @id, as if all processes were killed now. */
 static bool killed_now_has(struct place *p, const char *id)
 {
     static const char *const parts[] = { "", "-wal" };
@@ -2597,7 +2598,7 @@ static bool killed_now_has(struct place *p, const char *id)
 }
 
 /* Each write and each sync of a transaction fails in each way: what is said to have been
- * left out is not there, also after everybody was killed, and the next one succeeds. */
+ * left out is not there, also after all processes were killed, and the next one succeeds. */
 TEST_WITH(a_commit_that_fails_says_what_became_of_it, faulty_set_up, faulty_tear_down)
 {
     static const struct {
@@ -2860,7 +2861,7 @@ TEST(a_url_names_the_file_and_how_to_sync)
     assert_int_equal(open_url("a%00b", NULL, p, &s), USHER_INVALID);
 }
 
-/* In a child, for the working directory is the process's. */
+/* In a child, because the working directory belongs to the process. */
 TEST(names_that_mean_something_to_sqlite_are_files)
 {
     static const char *const odd[] = { ":memory:", "file:x", "file:y%3Fmode=memory", "-" };

@@ -6,11 +6,11 @@
  * on purpose: the table takes the hash from the element.  USHER_TEST_SEED repeats a run.
  *
  * Invariants that table_check() proves, by name:
- *   home     an element whose home in cur is below `moved` is in next, others are in cur
- *   reach    no element lies behind a bucket that says nobody passed it
- *   passed   the count of a bucket is the number of elements that passed it
- *   tag      each slot's tag is that of the element in it
- *   count    the elements in both arrays
+ *   home     an element whose home in cur is below `moved` is in next, others are in cur.
+ *   reach    no element lies past a bucket whose count of passing elements is 0.
+ *   passed   the count of a bucket is the number of elements that passed it.
+ *   tag      each slot's tag is that of the element in it.
+ *   count    the elements in both arrays.
  */
 #include "lib/test.h"
 

@@ -63,7 +63,7 @@ static char *written(const struct usher_reply *reply)
 
 /* ---- one form against another ------------------------------------------------------------- */
 
-/* What is left of both. */
+/* The rest of both texts. */
 struct both {
     const char *json, *resp;
     bool resp3;
@@ -402,7 +402,7 @@ static void packs(const char *line, const char *bytes, size_t n)
     usher_reply_done(reply);
 }
 
-/* What JSON does not tell apart; all else is read in tests/model/test_door.c. */
+/* Types that JSON does not distinguish; tests/model/test_door.c reads all others. */
 TEST(each_type_is_packed)
 {
     PACKS("number add q 100", "\x85\xa6status\xa2ok\xa5"
@@ -574,7 +574,7 @@ static const char *const lines[] = {
     "number drop a",
 };
 
-/* Brackets in pairs, strings that end, nothing behind the object. */
+/* Brackets in pairs, strings that end, nothing after the object. */
 static bool is_object(const char *p)
 {
     char open[16];
@@ -653,7 +653,7 @@ static const struct usher_value *value_of(const struct usher_command *c, uint32_
     return NULL;
 }
 
-/* What @arg may be, as it is typed, and as a value. */
+/* Return a value of @arg as it is typed, and as a number. */
 static const char *typed(const struct usher__arg *arg, int64_t *ret_number)
 {
     *ret_number = 0;
@@ -730,7 +730,7 @@ TEST(every_argument_is_read)
         assert_int_equal(value_of(&c, USHER_FIELD_NOW)->number, 7);
         assert_true(whole || value_of(&c, USHER_FIELD_WAIT)->number == 2);
         assert_string_equal(value_of(&c, USHER_FIELD_REQUEST)->text, "r1");
-        /* no byte less, and nothing behind it is touched */
+        /* no byte less, and nothing after it is touched */
         for (size_t size = 0; size < sizeof room; size++) {
             memset(room, 0x55, sizeof room);
             if (usher_command_parse(line, n, room, size, &c) == USHER_OK)

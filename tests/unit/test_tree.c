@@ -209,7 +209,7 @@ static void tree_check(const struct world *w)
     assert_int_equal(at, w->n);
 }
 
-/* What lies around (@hi, @lo), asked in every way. */
+/* Check the neighbours of (@hi, @lo) with each function. */
 static void look(const struct world *w, uint64_t hi, uint64_t lo)
 {
     const struct record probe = { MARK, hi, lo };

@@ -13,9 +13,8 @@
 /* True when they are equal.  Else writes a line for each difference to @f (NULL: none). */
 bool replies_equal(enum usher_verb verb, const struct usher_result *a, const struct usher_result *b,
                    FILE *f);
-/* @store has, or has not, a history within it.  Where it tells of visits that the queue does not
- * keep any more, behind those that it keeps (which the model tells of), @r is cut to the latter:
- * test_visits.c is about the others. */
+/* Cut @r to the visits that the queue keeps, which are those of the model.  A @store with a history
+ * of its own returns older visits after them, which test_visits.c tests. */
 void queue_history_cut(const char *store, const struct usher_operation *c,
                        const struct usher_result *model, struct usher_result *r);
 bool notices_equal(const struct usher_notice *a, const struct usher_notice *b, FILE *f);

@@ -241,7 +241,7 @@ static void explore(struct world *w, unsigned i)
             }
             w->states[at].changes[k] = h.n > 0 || step.changed;
             if (step.changed)
-                reached(w, m, key, at, k); /* no command is executed on it, so nobody hears */
+                reached(w, m, key, at, k); /* no command is executed on it, so there is no notice */
             else
                 model->close(m);
         }
@@ -447,9 +447,8 @@ struct trial {
     uint64_t tried;
 };
 
-/* From state @s on, in one scope: where nobody has been all that changes nothing, then one
- * command that changes something and has not been tried there, and so on from where that
- * leads to. */
+/* Walk from state @s on, in one scope: in a new state all commands that change nothing, then one
+ * command that changes something and was not tried there, and so on from the state it leads to. */
 static void tour(struct runner *r, struct trial *t, size_t s)
 {
     const struct world *w = t->w;
@@ -517,7 +516,8 @@ static double limit_of(double given)
 {
     if (budget_long())
         return 0;
-    /* What makes it slow makes it take too long: that sees a share of what is complete without. */
+    /* A slow build, such as a sanitizer's, has time for a part only; other builds test the whole.
+     */
     if (budget_slow() && (given <= 0 || given > 8))
         return 8;
     return budget_short() ? given / 2 : given;

@@ -3,8 +3,8 @@
  * exhaustive -- every reachable state of small worlds of one noun, and every command from each.
  *
  * The states are found breadth first on the model.  Two states are the same when they look the
- * same from their own clock: what is told apart is up to the noun (key).  Each state keeps the
- * shortest way there.
+ * same from their own clock: the noun defines the difference (key).  Each state keeps the shortest
+ * way there.
  *
  * On the model each command must keep the invariants:
  *   model     its own: noun_model.fault
@@ -12,8 +12,8 @@
  *   refusal   an answer other than `ok` leaves all as it is, but for what happens by itself
  *   and those of the noun: fault
  * On a store the way to a state is walked in a fresh scope, then command after command that has
- * not been tried in the state that the last one led to; each answer, and a look at the scope
- * behind each change, must be the model's, the notices dense, and the audits clean.  Many
+ * not been tried in the state that the last one led to; each answer, and a read of the scope
+ * after each change, must be the model's, the notices dense, and the audits clean.  Many
  * commands on several scopes go into one usher_operate(), every second time with a watcher.
  *
  * Memory does all.  SQLite and Redis do what they can in their time, all with USHER_LONG=1.  Under
@@ -34,7 +34,7 @@
 #define EXHAUSTIVE_SYMBOLS 768 /* of an alphabet, at most */
 #define EXHAUSTIVE_FIRST 8
 
-/* What happened in one command on the model. */
+/* The notices of one command on the model. */
 struct exhaustive_heard {
     unsigned n, by_itself; /* notices; of those, what was due, and what follows */
     uint64_t last;
@@ -43,7 +43,7 @@ struct exhaustive_heard {
 
 struct exhaustive_step {
     const void *before, *after; /* models */
-    bool changed;               /* it is another state, as far as the key tells */
+    bool changed;               /* it is another state, that is the key differs */
     const struct usher_operation *c;
     const struct usher_result *r;
     const struct exhaustive_heard *heard;
@@ -64,7 +64,7 @@ struct exhaustive {
     /* A symbol as a command; its texts may lie in @symbol, but not in @model. */
     struct usher_operation (*resolve)(const void *model, void *symbol);
 
-    /* Of the one scope: its version and its clock. */
+    /* Return the version and the clock of the one scope. */
     void (*now)(const void *model, uint64_t *ret_version, int64_t *ret_clock);
     void (*key)(unsigned i, const void *model, char to[EXHAUSTIVE_KEY]);
     bool (*by_itself)(enum usher_verb verb);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* See gen.h.  What is likely is decided once a world, so that worlds differ in kind. */
+/* See gen.h.  Probabilities are drawn once a world, so that worlds differ in kind. */
 #include "config.h"
 
 #include "model/gen.h"
@@ -386,7 +386,7 @@ static int64_t span(struct gen *g)
     return (int64_t)rng_below(r, 6) * g->scale;
 }
 
-/* Of a hold: often for ever, where lease-max is what ends it. */
+/* Return a lease: often for ever, if lease-max ends the hold. */
 static int64_t lease(struct gen *g)
 {
     return rng_chance(&g->rng, g->longest / 2) ? 0 : span(g);
@@ -423,7 +423,7 @@ static void give_token(struct gen *g, struct gen_command *q)
     }
 }
 
-/* A token to go on behind: versions are small in a world. */
+/* Give a token after which a page continues: versions are small in a world. */
 static void give_after(struct gen *g, struct gen_command *q)
 {
     static const char *const tokens[] = { "0",  "1",   "3",   "10",   "17",    "40",
@@ -432,7 +432,7 @@ static void give_after(struct gen *g, struct gen_command *q)
     q->c.arg.number.after = text(tokens[rng_below(&g->rng, sizeof tokens / sizeof *tokens)]);
 }
 
-/* Settings that are not thought of below: mostly small, for those are soon over. */
+/* Give the settings that are not chosen below: mostly small ones, because they end soon. */
 static void give_others(struct gen *g, struct usher_operation *c)
 {
     const struct usher__field *told;

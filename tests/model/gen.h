@@ -66,7 +66,7 @@ const char *gen_pool(const struct gen *g, unsigned i);
 void gen_print(FILE *f, const struct usher_operation *c);
 
 /* A print of verb, scope and arguments, without time and request id: two commands with the same one
- * ask the same.  Of any noun; packed fields in any order. */
+ * ask the same.  For any noun; packed fields in any order. */
 uint64_t gen_asked(const struct usher_operation *c);
 
 /* FNV-1a of @hash, at first GEN_HASH, and @data. */

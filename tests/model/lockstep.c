@@ -200,13 +200,13 @@ static bool targets_open(const struct world *w, struct target *t, FILE *f)
     return true;
 }
 
-/* *@ret_waiting is set if @t is still to tell some of it. */
+/* *@ret_waiting is set if @t has yet to send some of them. */
 static bool same_notices(const struct world *w, const struct target *t, const struct hearing *model,
                          bool *ret_waiting, FILE *f)
 {
     if (t->heard.lost != model->lost) {
-        say(f, "%s tells %zu times that something is lost, and the model %zu times\n",
-            t->store->name, t->heard.lost, model->lost);
+        say(f, "%s reports a loss %zu times, and the model %zu times\n", t->store->name,
+            t->heard.lost, model->lost);
         return false;
     }
     for (unsigned k = 0; k < noun->gen_scopes(w->gen); k++) {
@@ -222,7 +222,7 @@ static bool same_notices(const struct world *w, const struct target *t, const st
             if (has_a && a.until_ms == 0) /* a model, like a store, has no other word for none */
                 a.until_ms = USHER_NONE;
             if (has_a && !has_b && a.wait_ms > 0) {
-                *ret_waiting = true; /* to be told together with what comes */
+                *ret_waiting = true; /* to be coalesced with later ones */
                 continue;
             }
             if (has_a && has_b && notices_equal(&a, &b, NULL))
@@ -413,7 +413,7 @@ static bool sums_right(const void *m, FILE *f)
     return wrong == NULL;
 }
 
-/* Behind a walk: what the stores tell of histories and figures is what the model does. */
+/* After a walk: compare the histories and statistics of the stores with the model's. */
 static bool last_looks_same(const struct world *w, struct target *t, void *m, FILE *f)
 {
     static struct usher_operation c;
@@ -589,7 +589,7 @@ static void world_open(struct world *w, uint64_t seed)
         noun->gen_next(w->gen, command_at(w->commands, i));
     w->watched = rng_chance(&r, noun->watched);
     w->hooked = rng_chance(&r, 30);
-    /* each engine puts off what its own watchers of rooms are told: not in one order */
+    /* each engine delays the notices of its own watchers of rooms: not in one order */
     w->twins = noun->model->noun != USHER_ROOM && rng_chance(&r, 30);
 }
 

@@ -7,16 +7,18 @@
  * USHER_SEED + i, so that USHER_SEED=<seed of the world> USHER_STEPS=1 repeats one world.
  *
  * Invariants, by name:
- *   replies   each store answers each command like the model, field by field
- *   notices   a watcher hears of the changes of a scope what the model says, in order; some
- *             of the worlds have no watcher, for stores take shorter ways without
- *   epochs    a scope has one epoch as long as it exists
- *   digests   all stores have the same digest of each scope
- *   audit     no store has a fault in the end
- *   model     the model finds nothing wrong with itself, after each command
- *   hooks     in some of the worlds an allocator, a trace and a log look closely, and a second
- * engine on the same store has every other batch sums      its histories and figures add up, and in
- * the end the stores tell the same ones
+ *
+ *   replies   each store answers each command like the model, field by field.
+ *   notices   a watcher gets the notices of the model, in order; some of the worlds have no
+ *             watcher, because stores have fast paths without one.
+ *   epochs    a scope has one epoch as long as it exists.
+ *   digests   all stores have the same digest of each scope.
+ *   audit     no store has a fault in the end.
+ *   model     the model finds no fault in itself, after each command.
+ *   hooks     some of the worlds have hooks with checks (allocator, trace and log), and a second
+ *             engine on the same store gets every other batch.
+ *   sums      the histories and statistics of the model add up, and in the end the stores return
+ *             the same ones.
  *
  * On failure the world is made smaller (whole commands are left out as long as it fails)
  * and what remains is printed in the words of the command line.
@@ -35,7 +37,7 @@
 /* One noun: its generator of commands and its model. */
 struct lockstep {
     const char *name;                 /* of the test */
-    unsigned watched;                 /* percent of the worlds in which somebody watches */
+    unsigned watched;                 /* percent of the worlds with a watcher */
     uint64_t seed, steps, steps_long; /* by default; of steps with USHER_LONG=1 */
 
     /* A generator: see gen.h. */
@@ -45,7 +47,7 @@ struct lockstep {
     unsigned (*gen_scopes)(const void *gen);
     const char *(*gen_scope)(const void *gen, unsigned i);
     void (*gen_next)(void *gen, void *ret_command); /* of model->command_size */
-    /* May be NULL.  The @i-th command that looks at scope @scope behind a walk; false: no more. */
+    /* May be NULL.  The @i-th command that reads scope @scope after a walk; false: no more. */
     bool (*last_look)(const void *gen, unsigned scope, unsigned i, struct usher_operation *ret);
 
     const struct noun_model *model;

@@ -382,7 +382,7 @@ static int64_t held_for(const struct work *w, const struct model_number *n)
     return w->moment > n->used ? w->moment - n->used : 0;
 }
 
-/* What a notice of `set` says. */
+/* Pack the data of a notice of `set`. */
 static void given_put(struct packed *to, const struct usher_operation *c)
 {
     const struct usher_number_args *a = &c->arg.number;
@@ -542,7 +542,7 @@ static void ends(struct work *w, struct model_number *n, int64_t at, int64_t res
     changed_of(w, verb, from, model_state(n), n, &owner, &node, ended);
 }
 
-/* Of the group, or of any if @group is "*" or NULL. */
+/* Return whether @n is of the group.  "*" or NULL: of any. */
 static bool in_group(const struct model_number *n, const struct usher_text *group)
 {
     return group == NULL || (group->size == 1 && group->data[0] == '*') ||
@@ -1016,8 +1016,8 @@ static bool names_any(const struct usher_text *groups)
     return false;
 }
 
-/* Of the @n numbers in @circle, which are on places of a circle that they drew when they
- * became idle: behind a place drawn now, the k-th, k drawn as well. */
+/* Draw one of the @n numbers in @circle, which are on places of a circle that they drew when they
+ * became idle: the k-th after a place that is drawn now, where k is drawn as well. */
 static struct model_number *drawn_from(const struct work *w, struct model_number **circle, size_t n)
 {
     uint64_t version = w->p->version + 1;
@@ -1117,8 +1117,8 @@ struct end {
     int64_t at;
 };
 
-/* Of @group, in order; those that the limit ends come after the others of the same time.  Returns
- * how many. */
+/* Write the ends of @group in order; those by the limit come after the others of the same time.
+ * Returns how many. */
 static size_t all_ends(struct model_pool *p, const struct usher_text *group, struct end *ends)
 {
     struct model_pool rest = pool_copy(p);
@@ -1157,8 +1157,8 @@ static size_t all_ends(struct model_pool *p, const struct usher_text *group, str
 }
 
 /*
- * When a number of @group gets free, or @next if that is before; -1: none does by itself.  Of more
- * than DUE_LOOK that end before and free none, the next one's end.
+ * Return when a number of @group gets free, or @next if that is before; -1: none does by itself.
+ * If more than DUE_LOOK end before and free none: the end of the next one.
  */
 static int64_t next_free(struct work *w, const struct usher_text *group, int64_t next)
 {
@@ -1260,7 +1260,7 @@ static enum usher_status call_given(struct work *w, struct model_number *n)
                      : -1;
     refused(w);
     (void)tell(w, USHER_REFUSED, n);
-    r->token = 0; /* somebody else's */
+    r->token = 0; /* of another owner */
     return USHER_REFUSED;
 }
 
@@ -1335,7 +1335,7 @@ static bool from_nowhere(const struct work *w, const struct model_number *n)
 static enum usher_status verb_hangup(struct work *w, struct model_number *n)
 {
     bool token = (w->c->given & USHER_GIVEN_TOKEN) != 0;
-    bool again; /* not the call, but the rest behind it is to end */
+    bool again; /* not the call, but the rest after it is to end */
 
     if (from_nowhere(w, n))
         return USHER_LOST;
@@ -1391,15 +1391,15 @@ static bool extended(struct work *w, struct model_number *n)
     return true;
 }
 
-/* The oldest hold of the node behind the one with token @behind; NULL. */
-static struct model_number *next_of_node(struct work *w, uint64_t behind)
+/* Return the oldest hold of the node after that with token @after, or NULL. */
+static struct model_number *next_of_node(struct work *w, uint64_t after)
 {
     struct model_number *next = NULL;
 
     for (size_t i = 0; i < w->p->n_numbers; i++) {
         struct model_number *n = &w->p->numbers[i];
 
-        if (n->busy && is(&n->node, w->a->node.data, w->a->node.size) && n->token > behind &&
+        if (n->busy && is(&n->node, w->a->node.data, w->a->node.size) && n->token > after &&
             (next == NULL || n->token < next->token))
             next = n;
     }
@@ -1409,18 +1409,18 @@ static struct model_number *next_of_node(struct work *w, uint64_t behind)
 static enum usher_status renew_node(struct work *w)
 {
     struct usher_number_result *r = &w->r->of.number;
-    uint64_t behind = w->a->after.data != NULL ? token_in(&w->a->after) : 0;
+    uint64_t after = w->a->after.data != NULL ? token_in(&w->a->after) : 0;
     struct model_number *n;
 
     if (!w->p->exists)
         return USHER_MISSING;
-    for (int looked = 0; (n = next_of_node(w, behind)) != NULL; looked++) {
+    for (int looked = 0; (n = next_of_node(w, after)) != NULL; looked++) {
         if (looked == STEP_MOST) {
             r->more = true;
-            go_on_behind(r, behind);
+            go_on_behind(r, after);
             break;
         }
-        behind = n->token;
+        after = n->token;
         if (is_due(w, n))
             expire_one(w, n);
         else if (extended(w, n))

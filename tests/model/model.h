@@ -41,7 +41,7 @@ struct model_number {
     int64_t rest;   /* the rest that its hangup said; < 0: none, the pool's */
     uint64_t order; /* the version at which it was taken, or last joined the idle list */
     bool drawn;     /* joined while the pool was in random order */
-    bool aside;     /* free, and behind all others: had its calls of the day when it got there */
+    bool aside;     /* free, after all others: had its calls of the day when it got there */
     /* calls of local day `day` */
     int64_t calls, day;
     int64_t used;
@@ -86,7 +86,7 @@ struct model_pool {
     size_t n_requests;
     struct model_log log;
     int64_t calls, calls_day, refused, refused_day;
-    /* What the model adds up. */
+    /* The totals of the model. */
     uint64_t begun;                   /* holds */
     uint64_t hung_up, expired, freed; /* those that have ended, by the event that ended them */
     uint64_t turned_down;             /* calls */
@@ -103,7 +103,7 @@ struct model_pool {
 struct model {
     struct model_pool *pools;
     size_t n_pools;
-    /* Told of each change, like a watcher of an engine; may be NULL. */
+    /* Called for each change, like a watcher of an engine; may be NULL. */
     void (*notify)(void *payload, const struct usher_notice *notice);
     void *payload;
 };

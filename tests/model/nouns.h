@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * nouns -- the models behind one interface, for tests that are written once for all nouns
+ * nouns -- the models with one interface, for tests that are written once for all nouns
  * (lockstep.h, exhaustive.h, history.h).
  */
 #ifndef USHER_TESTS_NOUNS_H
@@ -19,7 +19,7 @@ struct noun_model {
     void *(*copy)(const void *model, noun_notify *notify, void *payload);
     void (*close)(void *model);
     size_t command_size; /* of a command whose meaning depends on the state: gen.h, queue_gen.h */
-    /* What it is now; its texts may lie in @command. */
+    /* Return the command as it is now; its texts may be in @command. */
     struct usher_operation (*resolve)(const void *model, void *command);
     void (*execute)(void *model, const struct usher_operation *c, struct usher_result *r);
     void (*reply_done)(struct usher_result *r);

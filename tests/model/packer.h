@@ -31,7 +31,7 @@ struct said {
 void put_given(struct packed *p, uint64_t given, const struct said *all, size_t n,
                const struct usher_text *reason, const struct usher_text *actor);
 
-/* What a scope keeps of its last changes.  Begin with zeros. */
+/* The log of a scope's last changes.  Begin with zeros. */
 struct model_log {
     struct model_logged {
         uint64_t version;
@@ -39,7 +39,7 @@ struct model_log {
         char packed[1024];
     } * notices;
     size_t n;
-    uint64_t since; /* all behind this version are in it, or were */
+    uint64_t since; /* all after this version are in it, or were */
 };
 
 /* @n is the newest.  The last @most stay; but of a log that is too long only one less with each
@@ -47,7 +47,7 @@ struct model_log {
 void model_log_keep(struct model_log *log, int64_t most, const struct usher_notice *n);
 struct model_log model_log_copy(const struct model_log *log);
 void model_log_done(struct model_log *log);
-/* `changes`: OK, and *@ret_from is the first one behind @since; REFUSED, STALE. */
+/* `changes`: OK, and *@ret_from is the first one after @since; REFUSED, STALE. */
 enum usher_status model_log_read(const struct model_log *log, int64_t most, uint64_t version,
                                  uint64_t since, size_t *ret_from);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* See queue_gen.h.  What is likely is decided once a world, so that worlds differ in kind. */
+/* See queue_gen.h.  Probabilities are drawn once a world, so that worlds differ in kind. */
 #include "config.h"
 
 #include "model/queue_gen.h"

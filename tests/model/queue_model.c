@@ -19,7 +19,7 @@
 #define PORTION 64          /* deadlines applied before those they made free are matched */
 #define STEP_MOST 64        /* matches of a `match` */
 #define SWEEP_MOST 64       /* deadlines of a `sweep` */
-#define LEFT INT64_C(10000) /* of the patience of who comes back, at least */
+#define LEFT INT64_C(10000) /* the least maxwait left to a user that comes back */
 #define FORGET_FIRST 8      /* refusals that go with a visit */
 #define FORGET_MOST 50      /* and in a step later */
 
@@ -379,7 +379,7 @@ static bool is_due(int64_t until, int64_t now)
     return until != 0 && until <= now;
 }
 
-/* Who goes first among those of a lane (and among lanes, for one who serves them all). */
+/* Return whether @a goes before @b in a lane (and among lanes, if one agent serves both). */
 static bool user_before(const user *a, const user *b)
 {
     if (a->priority != b->priority)
@@ -524,7 +524,7 @@ struct work {
     bool pulls;        /* whomever the agent has refused */
     uint64_t matches;
     bool backlog; /* more was due than was applied */
-    /* To be matched: who became open, in that order, and who waits again. */
+    /* To be matched: the agents that became open, in that order, and users that wait again. */
     struct model_text *open, *again;
     size_t n_open, n_again;
 };
@@ -543,7 +543,7 @@ static int64_t at_of(const struct work *w)
     return w->now < w->moment ? w->now : w->moment;
 }
 
-/* What a notice of `set` says. */
+/* Pack the data of a notice of `set`. */
 static void given_put(struct packed *to, const struct usher_operation *c)
 {
     const struct usher_queue_args *a = &c->arg.queue;
@@ -791,7 +791,7 @@ static void agent_to(agent *a, enum usher_queue_agent_state to, int64_t at)
     a->state = to;
 }
 
-/* Where @a stands among those that are open, as the strategy is now. */
+/* Return the rank of @a among the open agents, by the present strategy. */
 static uint64_t rank_of(const queue *q, const agent *a)
 {
     switch (q->set.strategy) {
@@ -810,7 +810,7 @@ static uint64_t rank_of(const queue *q, const agent *a)
     }
 }
 
-/* Of those of one rank. */
+/* Return the order of @a among agents of one rank. */
 static uint64_t base_of(const queue *q, const agent *a)
 {
     return q->set.strategy == USHER_QUEUE_STRATEGY_ROUND_ROBIN ? a->matched : a->changed;
@@ -837,7 +837,7 @@ static void agent_freed(struct work *w, agent *a)
     list_add(&w->open, &w->n_open, &a->id);
 }
 
-/* A user who was @seated (or only offered) has just left a room of @a, which stays.  The change
+/* A user that was @seated (or only offered) has just left a room of @a, which stays.  The change
  * that this belongs to has not been counted yet. */
 static void room_emptied(struct work *w, agent *a, bool seated, int64_t at)
 {
@@ -941,7 +941,7 @@ static void stay_ends(queue *q, const user *u, enum usher_queue_outcome outcome,
             removed(q->visits, &q->n_visits, sizeof v, 0);
 }
 
-/* The visit of @u is over at @at; told as @verb.  @u is gone afterwards. */
+/* End the visit of @u at @at, with a notice of @verb.  @u is gone afterwards. */
 static void visit_ends(struct work *w, user *u, enum usher_queue_outcome outcome, int64_t at,
                        enum usher_verb verb)
 {
@@ -1122,7 +1122,7 @@ static bool agent_leaves(struct work *w, agent *a, int64_t at, enum usher_verb v
         removed(w->q->agents, &w->q->n_agents, sizeof *a, (size_t)(a - w->q->agents));
         return true;
     }
-    a->leaving = true; /* nobody more for it */
+    a->leaving = true; /* no more users for it */
     if (u->state == USHER_QUEUE_USER_OFFERED)
         refuse(w->q, u, &a->id, at);
     if (w->q->set.requeue == USHER_QUEUE_REQUEUE_DROP && u->state == USHER_QUEUE_USER_SEATED)
@@ -1528,7 +1528,7 @@ static void match_agent(struct work *w, const struct model_text *id)
         give(w, u, a);
 }
 
-/* The agent that is found takes its best user, who may be another one, left from a time without
+/* The agent that is found takes its best user, which may be another one, left from a time without
  * trigger=auto. */
 static void match_user(struct work *w, const struct model_text *id)
 {
@@ -1576,8 +1576,8 @@ static bool by_itself(const struct usher_queue_result_settings *set)
     return set->trigger == USHER_QUEUE_TRIGGER_AUTO && set->mode != USHER_SCOPE_MODE_STOPPED;
 }
 
-/* Those who became open or wait again are matched, until nobody is: a user who has refused all is
- * for the first of them, who may take a better one. */
+/* Match the agents that became open and the users that wait again, until none is left.  A user
+ * that all have rejected goes to the first of these agents, which may take a better user. */
 static void settle(struct work *w)
 {
     uint64_t before;
@@ -1920,8 +1920,8 @@ static enum usher_status verb_room(struct work *w, agent *a, enum usher_status s
     return tell_agent(w, status, a);
 }
 
-/* A new lane comes: the one whose figures are the oldest goes, if it has none of today, nobody is
- * in it, and nobody names it.  False: there are as many as there may be. */
+/* Add a lane, and remove the one with the oldest statistics among those with none of today, without
+ * a user, and not served.  Returns false if there is none of these and no place for a lane. */
 static bool lane_comes(struct work *w, const struct model_text *id)
 {
     queue *q = w->q;
@@ -2044,7 +2044,7 @@ static enum usher_status verb_apply(struct work *w, user *u)
     return tell_user(w, USHER_OK, user_find(q, id.data, id.size));
 }
 
-/* Who it was, with which agent and in which room: for verbs after which it is gone. */
+/* Return the user, its agent and its room: for verbs after which the visit is gone. */
 static void tell_visit(struct work *w, const user *u)
 {
     struct usher_queue_result *r = &w->r->of.queue;
@@ -2255,8 +2255,8 @@ static enum usher_status verb_pull(struct work *w, agent *a)
     return tell_agent(w, USHER_OK, a);
 }
 
-/* Passes over the open agents, as they are ordered now, once for each lane that one names; one
- * that gets a user has a new place, perhaps further behind in the same pass. */
+/* Pass over the open agents in their present order, once for each lane that an agent names.  An
+ * agent that gets a user has a new place, perhaps later in the same pass. */
 static void match_all(struct work *w)
 {
     uint64_t before;
@@ -2414,7 +2414,7 @@ static enum usher_status verb_set(struct work *w)
     wanted = s->mode;
     limits_reach(w, &before, s);
     if (!by_itself(&before) && by_itself(s)) {
-        /* it comes last, when nobody waits for it any more */
+        /* it comes last, when no user waits for it any more */
         s->trigger = before.trigger;
         s->mode = before.mode;
         if (memcmp(s, &before, sizeof before) != 0)
@@ -2434,8 +2434,8 @@ static size_t page(const struct work *w)
     return (w->c->given & USHER_GIVEN_QUEUE_MAX) != 0 ? (size_t)w->a->max : USHER_LIST_DEFAULT;
 }
 
-/* Users are looked at in one of three orders: those who wait by place, those with a room by
- * apply, and those with a deadline by that (for who is away). */
+/* Users are listed in one of three orders: waiting users by place, those with a room by apply, and
+ * those with a deadline by that (for absent ones). */
 static bool is_listed(const user *u, int64_t state)
 {
     if (state == USHER_QUEUE_USER_WAITING)
@@ -3144,7 +3144,7 @@ static enum usher_status answer(struct work *w)
     }
 }
 
-/* What only the time, or the form of a text, tells. */
+/* Checks that depend only on the time, or on the form of a text. */
 static bool right_by_now(const struct work *w)
 {
     enum usher_verb v = w->c->verb;
@@ -3365,11 +3365,11 @@ static const char *agent_fault(const queue *q, const agent *a)
     if (a->login > q->version || a->changed > q->version || a->matched > q->version)
         return "nothing is of a version to come";
     if (a->leaving)
-        return is_due(a->beat, q->clock) ? NULL : "who goes is gone soon";
+        return is_due(a->beat, q->clock) ? NULL : "an agent that logs out is gone soon";
     if ((a->state == USHER_QUEUE_AGENT_BUSY) != (seated > 0))
-        return "an agent is busy if and only if somebody is seated";
+        return "an agent is busy if and only if a user is seated";
     if ((a->state == USHER_QUEUE_AGENT_OFFERED) != (seated == 0 && used > 0))
-        return "an agent is offered somebody if and only if nobody is seated, and somebody offered";
+        return "an agent has an offer if and only if no user is seated, and one is offered";
     if (a->state == USHER_QUEUE_AGENT_WRAPUP && a->wrap == 0)
         return "wrap-up ends";
     if (a->asked && used == 0)
@@ -3383,11 +3383,11 @@ static const char *user_fault(const queue *q, const user *u)
     const agent *a = agent_find(q, u->agent.data, u->agent.size);
 
     if (u->state == USHER_QUEUE_USER_GONE)
-        return "who is gone is not there";
+        return "a user that is gone is not there";
     if (has_room != (u->no != 0))
-        return "who is offered or seated has a room, and nobody else";
+        return "a user has a room if and only if it is offered or seated";
     if (has_room && (a == NULL || a->login != u->login || u->no > a->capacity))
-        return "a room belongs to an agent who is there";
+        return "a room belongs to a present agent";
     if (u->version > q->version || u->token > q->version)
         return "nothing is of a version to come";
     if ((u->state == USHER_QUEUE_USER_OFFERED || u->state == USHER_QUEUE_USER_AWAY) && u->end == 0)
@@ -3474,7 +3474,7 @@ static const char *sums_fault(const queue *q)
         const struct queue_model_stay *s = &q->stays[i];
 
         if (s->wait < 0 || s->talk < 0)
-            return "nobody waits or talks for less than no time";
+            return "waits and talks are not negative";
         ended += s->outcome != USHER_QUEUE_OUTCOME_REQUEUED;
     }
     if (q->applied != ended + q->n_users)

@@ -52,7 +52,7 @@ struct queue_model_user {
     uint64_t version; /* of apply */
     int64_t applied;
     int64_t beat, patience, end; /* deadlines, 0: none */
-    /* OFFERED, SEATED: by whom, in which room, since when */
+    /* OFFERED, SEATED: the agent, the room, and the time */
     struct model_text agent;
     uint64_t login, token;
     int64_t no, matched;
@@ -80,7 +80,7 @@ struct queue_model_waste {
     int64_t at;
 };
 
-/* What is left of a stay when it is over, or of a wait that led to none: for sums. */
+/* The record of a stay that is over, or of a wait that led to none: for sums. */
 struct queue_model_stay {
     struct model_text lane;
     uint64_t version; /* of its end */
@@ -177,7 +177,7 @@ struct queue_model_queue {
     size_t n_requests;
     int64_t gap_from, gap_to; /* the last outage */
     int64_t behind;           /* what was due by then may not have been applied */
-    /* What the model watches itself by. */
+    /* The counters by which the model checks itself. */
     uint64_t applied, ended;
     const char *fault;
 };
@@ -185,7 +185,7 @@ struct queue_model_queue {
 struct queue_model {
     struct queue_model_queue *queues;
     size_t n_queues;
-    /* Told of each change, like a watcher of an engine; may be NULL. */
+    /* Called for each change, like a watcher of an engine; may be NULL. */
     void (*notify)(void *payload, const struct usher_notice *notice);
     void *payload;
 };
@@ -208,7 +208,7 @@ const struct queue_model_user *queue_model_user(const struct queue_model_queue *
                                                 size_t size);
 
 /* NULL, or what does not add up: the figures of each lane are those of the stays that ended and of
- * the users who are seated, and as many visits ended as began and are not here. */
+ * the seated users, and as many visits ended as began and are not here. */
 const char *queue_model_sums(const struct queue_model *m);
 
 /* Is @a before @b among those that are open? */

@@ -212,7 +212,7 @@ static void learn_hold(struct random_commands *b, const struct usher_operation *
     holds->n++;
 }
 
-/* Of a verb with a token: what some hold is of, and on the scope of that. */
+/* Give a verb with a token the scope and arguments of some hold. */
 static void hold_meant(struct random_commands *b, struct random_command *c)
 {
     unsigned noun = (unsigned)c->c.verb >> 8;
@@ -570,7 +570,7 @@ static void argument(struct random_commands *b, const struct usher__noun *noun,
 
 /* ---- commands ----------------------------------------------------------------------- */
 
-/* What ends much of what there is comes seldom. */
+/* Verbs that end much of the state are rare. */
 static bool ends_much(const char *word)
 {
     static const char *const words[] = { "close",  "delete", "free", "drop",
@@ -582,7 +582,7 @@ static bool ends_much(const char *word)
     return false;
 }
 
-/* What others need to have anything to do comes often: else @word is left for another one. */
+/* Verbs on which others depend are frequent: another verb is often dropped for one of them. */
 static bool is_needed(const char *word)
 {
     static const char *const words[] = { "add",  "reg",   "call", "login",   "apply", "join",

@@ -8,7 +8,7 @@
  * that is added needs no code here; an argument with a word that random_commands.c does not know
  * ends the test.
  *
- * One seed gives the same commands as long as the same answers are heard.
+ * One seed gives the same commands as long as the answers are the same.
  */
 #ifndef USHER_MODEL_RANDOM_COMMANDS_H
 #define USHER_MODEL_RANDOM_COMMANDS_H
@@ -35,7 +35,7 @@ struct random_options {
     unsigned wrong;    /* per thousand of the arguments that are wrong */
     bool timeless;     /* commands without a time of their own as well */
     bool authority;    /* rules and dispensers may ask an authority, or have a manager */
-    bool presence;     /* rooms that are opened tell of who comes and goes together */
+    bool presence;     /* rooms are opened with coalesced notices */
     bool least;        /* max=1 wherever there may be one */
 };
 
@@ -57,7 +57,7 @@ void random_next(struct random_commands *b, struct random_command *ret);
 /* One of this verb. */
 void random_verb(struct random_commands *b, unsigned verb, struct random_command *ret);
 
-/* What one store has answered: epochs are its own. */
+/* The answers of one store: epochs are its own. */
 struct random_listener {
     uint64_t epochs[8][RANDOM_SCOPES];
 };
@@ -65,7 +65,7 @@ struct random_listener {
 void random_resolve(struct random_command *c, const struct random_listener *ear);
 void random_listen(struct random_listener *ear, const struct usher_operation *c,
                    const struct usher_result *r);
-/* What is learnt for later commands, from the answers of one store only. */
+/* Learn for later commands from an answer, of one store only. */
 void random_learn(struct random_commands *b, const struct usher_operation *c,
                   const struct usher_result *r);
 

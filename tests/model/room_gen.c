@@ -406,7 +406,7 @@ void room_gen_next(struct room_gen *g, struct room_gen_command *ret)
         g->asked = *ret;
 }
 
-/* What there is, for `if=`: in @to, at most ROOM_GEN_TEXT bytes. */
+/* Write the present value for `if=` into @to, at most ROOM_GEN_TEXT bytes. */
 static size_t value_now(const struct room_model_room *room, const struct usher_operation *c,
                         char *to)
 {

@@ -542,10 +542,10 @@ const char *room_model_fault(const struct room_model *m)
 
         for (size_t k = 0; k < r->n_roles; k++)
             if (absent(r, r->roles[k].holder))
-                return "a role of somebody who is not there";
+                return "a role of an absent member";
         for (size_t k = 0; k < r->n_shares; k++)
             if (absent(r, r->shares[k].owner))
-                return "a share of somebody who is not there";
+                return "a share of an absent member";
         if (r->n_log > r->version)
             return "a log of more than there was";
     }
@@ -796,7 +796,7 @@ static int64_t until_of(const room *r, enum usher_room_member_state state, int64
     return r->set[TTL] > 0 ? seen + r->set[TTL] : 0;
 }
 
-/* What follows for one that is in, when its time is over. */
+/* Return the next state of a present member when its time is over. */
 static enum usher_room_member_state next_of(const room *r, const member *x)
 {
     if (x->state == USHER_ROOM_MEMBER_HERE && fades(r))
@@ -911,7 +911,7 @@ static void overdue(struct work *w, member *x)
     int64_t at = x->until;
     struct usher_text id = out(x->id);
 
-    if (x->state == USHER_ROOM_MEMBER_BANNED) { /* nobody sees it */
+    if (x->state == USHER_ROOM_MEMBER_BANNED) { /* it has no notice */
         ban_ends(r, (size_t)(x - r->members));
         return;
     }
@@ -958,8 +958,8 @@ static void close_begin(struct work *w, enum usher_verb verb)
     free(actor.at);
 }
 
-/* Members in the order they joined, each with what is its own, as many as fit behind *@n.  False:
- * not all of them. */
+/* Erase members in the order they joined, each with its shares and fields, as many as *@n allows.
+ * Returns false if some remain. */
 static bool close_members(room *r, uint64_t *n)
 {
     for (;;) {
@@ -1038,14 +1038,14 @@ static uint64_t close_step(struct work *w)
     return n;
 }
 
-/* Who only looks does not move the room's clock beyond what happened by itself. */
+/* A read moves the room's clock no further than its expiries. */
 static void as_of(struct work *w, int64_t at)
 {
     if (w->c->verb == USHER_ROOM_SNAPSHOT)
         w->now = at > w->r->clock ? at : w->r->clock;
 }
 
-/* Whatever is due, at most @max; returns how much. */
+/* Apply due expiries, at most @max; returns how many. */
 static uint64_t all_overdue(struct work *w, uint64_t max, bool *ret_more)
 {
     const room *r = w->r;
@@ -1094,7 +1094,7 @@ static member *load_in(struct work *w, const struct usher_text *id)
     return x != NULL && is_in(x) ? x : NULL;
 }
 
-/* What is due for whoever is called so. */
+/* Apply the due expiry of member @id. */
 static void load_owner(struct work *w, text *id)
 {
     struct usher_text t = out(ref(id));
@@ -1356,7 +1356,7 @@ static void beat(struct work *w, member *x)
     x->until = until_of(w->r, x->state, x->seen, w->moment);
 }
 
-/* Of @x, which is in: by @verb. */
+/* Notify that @x is in, by the verb of the command. */
 static void came(struct work *w, unsigned from, const member *x, const struct pairs *pairs)
 {
     struct usher_notice n = notice_of(w, w->c->verb, from, (unsigned)x->state);
@@ -1701,7 +1701,7 @@ static void add_shares(struct work *w, const member *x)
     }
 }
 
-/* Who joined first behind @version; NULL: nobody. */
+/* Return the member that joined first after @version, or NULL. */
 static const member *joined_behind(const room *r, uint64_t version)
 {
     const member *next = NULL;
@@ -1723,7 +1723,7 @@ static uint64_t log_floor(const room *r)
     return version != r->base ? version : 0;
 }
 
-/* Notices of what is behind the command's `since`. */
+/* Add the notices after the command's `since`. */
 static void add_changes(struct work *w, size_t max)
 {
     const room *r = w->r;
@@ -1959,7 +1959,7 @@ static bool is_epoch(const struct usher_text *t)
     return right;
 }
 
-/* Of `set` and `member`: a field that is named twice. */
+/* Return whether a `set` or `member` names a field twice. */
 static bool twice(const struct usher_operation *c)
 {
     struct usher_fields f;

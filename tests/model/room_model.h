@@ -4,8 +4,7 @@
  * searched from end to end, and deadlines that are looked for before each command.  Nothing of the
  * library is in it but the public headers.  Limits of size (fields, bytes, bans) are not modelled.
  *
- * Each change makes one notice.  That some may be told together with others (`presence`) is only
- * said in it: wait_ms.
+ * Each change makes one notice.  Coalescing (`presence`) is only marked in it: wait_ms.
  */
 #ifndef USHER_TESTS_ROOM_MODEL_H
 #define USHER_TESTS_ROOM_MODEL_H
@@ -101,7 +100,7 @@ void room_model_close(struct room_model *m);
 void room_model_execute(struct room_model *m, const struct usher_operation *c,
                         struct usher_result *r);
 void room_model_reply_done(struct usher_result *r);
-/* NULL, or what cannot be: a role or a share of somebody who is not there, … */
+/* Return NULL, or an impossible state: a role or share of an absent member, … */
 const char *room_model_fault(const struct room_model *m);
 /* NULL: no command has named it yet. */
 const struct room_model_room *room_model_room(const struct room_model *m, const char *name);

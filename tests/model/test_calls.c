@@ -133,7 +133,7 @@ static void tell(const struct usher_operation *c, struct told *t)
         if (c->now_ms == 0 || c->now_ms == USHER_NONE)
             t->sayable = false;
     }
-    /* a name is not sayable with what is behind a NUL in it */
+    /* a C string cannot have the part of a name after a NUL */
     if (c->scope.data != NULL && memchr(c->scope.data, '\0', c->scope.size) != NULL)
         t->sayable = false;
     /* a number among the arguments is always given */
@@ -559,7 +559,7 @@ TEST(an_older_program_is_understood)
     size_t short_opt = offsetof(struct usher_number_options, after);
     size_t short_answer = offsetof(struct usher_number_answer, after);
 
-    /* what is behind the end of its options is not theirs */
+    /* the bytes after the end of its options do not belong to them */
     memset(&in, 0x5a, sizeof in);
     memset(&in, 0, short_opt);
     in.opt.size = short_opt;

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Commands as values (usher/command.h) do what the same commands do as operations, and their
- * replies say what the results say.
+ * Commands as values (usher/command.h) have the effect of the same commands as operations, and
+ * their replies have the values of the results.
  *
  * A world is some commands of every noun (random_commands.h) in batches.  They are executed by
  * usher_operate() on an empty store; then, on another empty store of that kind, by
  * usher_execute().  Invariants, by name:
- *   heads     each reply has the status, version, due time, … of the result
- *   values    each value is the field of the result that the tables of the core say it stands for;
- *             what a result has none of is not there; there is nothing else
- *   written   as MessagePack, read by a reader of its own, each reply is what it is as JSON
- *   told      a field that results have is a value of the answer to at least one verb
  *
- * World i of a run has the seed USHER_SEED + i.  USHER_UNTOLD=1 prints which field is set by a verb
- * that does not tell it.
+ *   heads     each reply has the status, version, due time, … of the result.
+ *   values    each value is the field of the result that the tables of the core name;
+ *             an absent field has no value; there are no other values.
+ *   written   each reply as MessagePack, read by a reader of its own, is equal to that as JSON.
+ *   returned  a field that results have is a value of the answer to at least one verb.
+ *
+ * World i of a run has the seed USHER_SEED + i.  USHER_UNTOLD=1 prints each field that a verb sets
+ * and does not return.
  */
 #include "lib/test.h"
 
@@ -48,7 +49,7 @@ struct given {
     size_t n, n_texts;
 };
 
-/* Memory of its own, which ends where the text ends: so that a checker sees who reads behind. */
+/* Copy the text to memory that ends with it, so that a checker finds a read past its end. */
 static const char *text_of(struct given *g, struct rng *r, const struct usher_text *t,
                            int32_t *ret_size)
 {
@@ -456,14 +457,14 @@ static bool is_rule(const struct usher_operation *c)
            (c->verb == USHER_SERIAL_SHOW && c->arg.serial.serial.data == NULL);
 }
 
-/* Watchers are told up to another version where batches are cut otherwise. */
+/* The last version that watchers have depends on how batches are cut. */
 static bool depends_on_batch(const struct usher_operation *c, uint32_t code)
 {
     return c->verb == USHER_ROOM_ALIVE &&
            (code == USHER_FIELD_SINCE_VERSION || code == USHER_FIELD_MARK);
 }
 
-/* What an answer about an agent has, and one about a user. */
+/* Return whether an answer has the field: one about an agent, or about a user. */
 static bool applies(const struct usher_operation *c, const struct usher_result *r, uint32_t code)
 {
     const struct usher_queue_result *q = &r->of.queue;
@@ -738,7 +739,7 @@ static bool written_same(const struct usher_reply *reply)
     return good;
 }
 
-/* ---- what is told ------------------------------------------------------------------------- */
+/* ---- returned fields ---------------------------------------------------------------------- */
 
 enum { OUTS, EXTRAS, ROW, LISTS };
 
@@ -751,7 +752,7 @@ static const struct usher__field *list_of(const struct usher__noun *noun, unsign
 
 static uint32_t set[USHER_ROOMS][LISTS][80]; /* by noun, list, field: verbs that set it */
 
-/* Verbs that tell of what is at @f. */
+/* Return the bits of the verbs that return the field @f. */
 static uint32_t told_by(const struct usher__noun *noun, unsigned list, const struct usher__field *f)
 {
     const struct usher__field *views = list == ROW ? noun->row_views : noun->views;
@@ -822,7 +823,7 @@ TEST(each_setting_that_is_set_is_returned)
                 if (f[i].code == USHER_FIELD_FORM) /* seen as the serials that are made of it */
                     continue;
                 if (set[code][list][i] != 0 && told == 0) {
-                    print_message("%s %s: set, and told by no verb\n", noun->word,
+                    print_message("%s %s: set, and returned by no verb\n", noun->word,
                                   name_of(f[i].code));
                     untold++;
                 }

@@ -6,12 +6,13 @@
  * Deadlines count from the clock, of versions only the order matters, of calls only how many are
  * left today; it does not matter which of the owners is which (key()).  Beyond what holds of all
  * nouns:
- *   read      a read changes nothing at all
- *   free      a call gets a number that was idle, up and rested
- *   token     a call's token is larger than every token before it
- *   mode      a call gets a number only of an open pool
- *   longest   what was called or renewed ends as `lease-max` says, and not before it was set
- *   counts    `stats` counts what `list` lists
+ *
+ *   read      a read changes nothing at all.
+ *   free      a call gets a number that was idle, up and rested.
+ *   token     a call's token is larger than every token before it.
+ *   mode      a call gets a number only of an open pool.
+ *   longest   a called or renewed hold ends by `lease-max`, and not before that was set.
+ *   counts    `stats` counts what `list` lists.
  */
 #include "config.h"
 
@@ -40,7 +41,7 @@
 
 struct profile {
     const char *name;
-    int64_t later[3]; /* commands come so much later than the last change */
+    int64_t later[3]; /* commands come this much later than the last change */
     unsigned n_later;
     struct usher_number_result_settings set; /* what is not 0 is set */
     int64_t leases[2];                       /* that calls and renewals name; -1: none */
@@ -371,8 +372,8 @@ static const struct model_pool *the_pool(const struct model *m)
     return model_pool(m, pool, strlen(pool));
 }
 
-/* In random order who is next depends on versions as such, so that a state may go on in more
- * than one way; the way that was found first is followed. */
+/* In random order the next number depends on versions as such, so that a state may continue in
+ * more than one way; the first one found is followed. */
 static bool ahead(const struct model_pool *p, const struct model_number *a,
                   const struct model_number *b)
 {
@@ -381,8 +382,8 @@ static bool ahead(const struct model_pool *p, const struct model_number *a,
     return a->order < b->order;
 }
 
-/* How long a hold goes on already, in a pool that may have a longest: the rest of it is all that
- * matters, and behind the end nothing does. */
+/* Return the age of a hold in a pool that may have a lease-max: only the time until its end
+ * matters, so larger ages are equal. */
 static int64_t lasted(const struct profile *p, const struct model_number *k, int64_t clock)
 {
     int64_t most = p->set.lease_max_ms;
@@ -394,7 +395,7 @@ static int64_t lasted(const struct profile *p, const struct model_number *k, int
     return clock - k->used < most ? clock - k->used : most;
 }
 
-/* What tells states apart, as text.  It does not matter which of the owners is which. */
+/* Write the distinguishing parts of a state as text.  The two owners are interchangeable. */
 static void key(unsigned i, const void *m, char to[EXHAUSTIVE_KEY])
 {
     const struct model_pool *p = the_pool(m);

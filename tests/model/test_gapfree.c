@@ -3,10 +3,10 @@
  * Gap-free serials against a model: the same seeded calls on every store, at times of the test's
  * own.
  *
- * The model is written from include/usher/serial.h.  It has a list of all numbers ever given out,
- * each with its period, how it stands, who has it until when and how it was printed last; it knows
- * nothing of ranks, ranges and counters.  Tokens it takes from the first store: that they grow with
- * each hold, and that the other stores give the same, is looked at.
+ * The model is written from include/usher/serial.h.  It has a list of all numbers ever issued, each
+ * with its period, state, owner, deadline and last text; it has no ranks, ranges or counters.  It
+ * takes tokens from the first store, and checks that they grow with each hold and that the other
+ * stores give the same.
  *
  * A world is USHER_SEED + i; USHER_STEPS is how many calls there are in all.
  */
@@ -35,7 +35,7 @@ struct number {
     enum usher_serial_state state;
     uint64_t token; /* of its last hold */
     int64_t until_ms;
-    char owner[8]; /* "": nobody */
+    char owner[8]; /* "": none */
     char text[64]; /* as it was printed last */
     struct {
         enum usher_serial_state state;
@@ -100,7 +100,7 @@ static void end(struct number *n, enum usher_serial_state to)
     memcpy(n->end.text, n->text, sizeof n->text);
 }
 
-/* What happens by itself until now. */
+/* Apply the expiries until now. */
 static void pass(void)
 {
     for (unsigned i = 0; i < w.n; i++) {
@@ -331,9 +331,9 @@ static void told_open(const struct usher_serial_result_row *row)
     assert_true(found);
 }
 
-/* Those that are held, the oldest first, and unless it is by @owner (NULL: anybody) behind them
- * those returned.  Of these the lowest come first, behind some whose end has not been written yet:
- * which, the model does not know, but all stores tell the same ones. */
+/* Require the list of held numbers, oldest first, followed by the returned ones unless an @owner is
+ * given (NULL: any).  The lowest returned ones come first, after some whose end is not written yet:
+ * the model does not know which, but all stores return the same ones. */
 static void list(const char *owner)
 {
     const struct number *want[WORLD + 1];
@@ -387,7 +387,7 @@ static void list(const char *owner)
     }
 }
 
-/* What is over is written now: nothing that can be seen is another. */
+/* Sweep: ends that are over are written now, and no visible state changes. */
 static void sweep(void)
 {
     enum usher_status want = USHER_SAME;
@@ -485,7 +485,7 @@ static void step(void)
         rule();
 }
 
-/* Of the numbers up to the highest of a period that was given out, none is missing. */
+/* Require that no number up to the highest issued one of a period is missing. */
 static void no_gaps(void)
 {
     for (unsigned i = 0; i < w.n; i++) {

@@ -2,10 +2,10 @@
 /*
  * A random walk of a room, and a copy of it that is made from events alone: notices of a watcher
  * with `since`, gaps, and replies to what the copy asks, which is posted.  Whenever all events are
- * collected the copy has the digest of the room.  Meanwhile the room closes and opens, its log is
- * short, few events may wait, and another engine writes to it.
+ * collected the copy has the digest of the room.  During the walk the room closes and opens, its
+ * log is short, few events may wait, and another engine writes to it.
  *
- * A second watcher, without a log, hears what its engine changes: each once, before the reply.
+ * A second watcher, without a log, gets each change of its engine once, before the reply.
  *
  * USHER_SEED, USHER_STEPS.
  */
@@ -37,9 +37,9 @@ struct walk {
     uint64_t ticket;
     bool asks;
 
-    /* what FEED was told: 0,0 is nothing, or no room */
+    /* the last of FEED's notices: 0,0 is none, or no room */
     uint64_t epoch, version;
-    bool closing;                      /* it was told that the room is */
+    bool closing;                      /* a notice reported that the room is */
     uint64_t live_epoch, live_version; /* LIVE: the last one */
     bool live_whole;                   /* no gap since */
     unsigned n_posted;                 /* and not answered, but for what the copy asks for */
@@ -236,7 +236,7 @@ static void check(struct walk *w)
     uint64_t epoch = 0, version = 0;
     struct usher_result r;
 
-    /* tells what is to be told together, and shows what the other engine did */
+    /* sends coalesced notices, and returns the changes of the other engine */
     (void)line_execute(w->e, &r, "room open lobby");
     usher_result_done(&r);
     (void)line_execute(w->e, &r, "room set lobby check %" PRIu64, (uint64_t)w->checks++);
@@ -284,7 +284,7 @@ static void walk(const struct test_store *store, uint64_t seed, uint64_t steps, 
         usher_result_done(&result);
         for (unsigned i = 0; i < 25; i++)
             do_line(&w, w.e);
-        /* what is not answered when a watcher without a log begins may not be told to it */
+        /* commands without an answer when a watcher without a log begins may not reach it */
         for (unsigned i = 0; i < 1000 && w.n_posted > 0; i++) {
             struct pollfd fd = { usher_fd(w.e), POLLIN, 0 };
 

@@ -3,9 +3,9 @@
  * The same seeded id commands on a small model and on every store, in lockstep: after each
  * command the replies are equal field by field, and now and then so are the digests.
  *
- * The model below is written anew from include/usher/ids.h, with 128-bit numbers, and knows
- * nothing of how the stores keep a counter.  Numbers come in clusters: at every power of ten, at
- * 2^53, at 2^63.  A world is USHER_SEED + i; USHER_STEPS is how many commands there are in all.
+ * The model below is written independently from include/usher/ids.h, with 128-bit numbers, and
+ * knows nothing of how the stores keep a counter.  Numbers come in clusters: at every power of ten,
+ * at 2^53, at 2^63.  A world is USHER_SEED + i; USHER_STEPS is how many commands there are in all.
  */
 #include "lib/test.h"
 

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Every way in which two servers can change hands, up to a depth: a replica catches up or does not,
- * is promoted while its master goes on or is gone, the one that is given up becomes a replica of
- * the other and is promoted in its turn (A, B, A); on each master calls begin and end and a room is
- * written to, who has lost a number takes it back, for the node "m", and calls get a longest time
- * (lease-max), which may be lost as well.  A store that changes hands (lib/rollback_store.h) stands
- * for both servers in turn.
+ * is promoted while its master continues or is gone, the abandoned one becomes a replica of the
+ * other and is promoted in its turn (A, B, A).  On each master calls begin and end and a room is
+ * written to.  An owner that has lost a number takes it back with node "m", and calls get a longest
+ * time (lease-max), which may be lost as well.  A store with two writers in turn
+ * (lib/rollback_store.h) stands for both servers.
  *
- * Behind each step, what was ever given out is shown to each master.  What is in its history it
- * knows: the hold is current or stale.  What is not, is `lost`; and no two holds, whosever, have
- * one token.  Those that were taken back, and no others, are the calls of their node.  Who renews
- * a call for ever is given an end where the store knows of a longest time, and nowhere else.
+ * After each step every token ever issued is shown to each master.  If it is in the history of the
+ * master, the hold is current or stale; if not, it is `lost`.  No two holds of any owners have one
+ * token.  Only holds that were taken back are the calls of their node.  A call that is renewed for
+ * ever gets an end if the store has a lease-max, and only then.
  */
 #include "lib/test.h"
 
@@ -23,7 +23,7 @@
 #define GRANTS 16
 #define LONGEST_MS 36000000 /* longer than it takes */
 
-/* What was given to somebody: a number, and a version of the room. */
+/* A grant to an owner: a number, and a version of the room. */
 struct grant {
     struct ask_number_hold hold;
     unsigned owner;
@@ -59,7 +59,7 @@ static void be(const struct server *s)
     rollback_become(s->has, s->which);
 }
 
-/* What the store is now is what @s has. */
+/* Keep the present state of the store as that of @s. */
 static void keep(struct server *s)
 {
     s->has = rollback_copy();
@@ -177,7 +177,8 @@ static bool take_back(struct world *w, struct server *s)
             fail_msg("%s: what is free is not taken back: %s", path, usher_status_word(status));
         add(w, s, &hold, w->grants[i].owner, true);
         retaken++;
-    } else if (w->grants[by].owner == w->grants[i].owner) { /* it has been, by him */
+    } else if (w->grants[by].owner ==
+               w->grants[i].owner) { /* the same owner has taken it back before */
         assert_int_equal(status, USHER_SAME);
         assert_true(hold.token == w->grants[by].hold.token);
     } else {

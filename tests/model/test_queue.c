@@ -3,15 +3,15 @@
  * The same seeded commands for queues on every store, in lockstep, and what must hold whatever
  * the commands are.
  *
- *   replies   each store answers each command like the memory store, field by field
- *   digests   all stores have the same digest
- *   notices   dense in version; from and to follow on each other for each user
- *   overtaken nobody is matched while somebody with a better place in the same lane waits whom
- *             that agent may have
- *   lost      who has applied is listed in the state that the notices say, until a notice
- *             says that it is gone
- *   idle      with trigger=auto no agent is idle while somebody waits whom it may have
- *   audit     no store has a fault (nobody in two rooms, no room with two, counts, lists)
+ *   replies   each store answers each command like the memory store, field by field.
+ *   digests   all stores have the same digest.
+ *   notices   they are dense in version; from and to follow on each other for each user.
+ *   overtaken no user is matched while another one that the agent may have waits at a better place
+ *             in the same lane.
+ *   lost      a user that applied is listed in the state of its last notice, until a notice
+ *             reports that it is gone.
+ *   idle      with trigger=auto no agent is idle while a user waits that it may have.
+ *   audit     no store has a fault: no user in two rooms, no room with two, right counts and lists.
  *
  * World i of a run has the seed USHER_SEED + i; a failure prints it.  USHER_SEED=<that>
  * USHER_STEPS=1 repeats one world.
@@ -101,7 +101,7 @@ static void hear(void *payload, const struct usher_notice *n)
     if (n->subject.size == 0)
         return;
     if (!is_user(&n->subject))
-        return; /* matches change agents, too, and tell of users */
+        return; /* matches change agents, too, but their notices are of users */
     {
         struct user *u = &w.users[index_of(&n->subject)];
 
@@ -345,7 +345,7 @@ static void command_make(struct usher_operation *c)
     }
 }
 
-/* What the command does to what the test knows, whatever is answered is in @r. */
+/* Record the effect of the command that does not depend on its answer. */
 static void learn_before(const struct usher_operation *c)
 {
     const struct usher_queue_args *a = &c->arg.queue;
@@ -365,7 +365,7 @@ static void learn_before(const struct usher_operation *c)
     }
 }
 
-/* What is known better once the answer is there. */
+/* Record the effect that depends on the answer. */
 static void learn_after(const struct usher_operation *c, const struct usher_result *r)
 {
     const struct usher_queue_args *a = &c->arg.queue;
@@ -514,7 +514,7 @@ static const char *state_fault(struct usher_engine *e)
                 const struct usher_queue_result_row *a = &agents.of.queue.rows[k];
 
                 if (a->state == USHER_QUEUE_AGENT_IDLE && lane_in(&a->lanes, &u->lane))
-                    fault = "an agent is idle while somebody waits for it";
+                    fault = "an agent is idle while a user waits for it";
             }
         }
         usher_result_done(&users);

@@ -3,12 +3,12 @@
  * Queues of many users come out as queueing theory says they must.
  *
  * Users arrive as a Poisson process; service and patience are exponential; time is simulated,
- * and every arrival, end of service and hang-up is a command to a real engine on memory.  What
- * is measured is compared with the exact values of the Erlang models, which recursions give:
+ * and every arrival, end of service and hang-up is a command to a real engine on memory.  The
+ * measured values are compared with the exact ones of the Erlang models, which recursions give:
  *
- *   B  who finds all agents busy goes at once    blocking
- *   C  everybody waits                           probability and mean of the wait
- *   A  who waits hangs up after its patience     the same, and the share that hangs up
+ *   B  a user leaves if all agents are busy      blocking.
+ *   C  all users wait                            probability and mean of the wait.
+ *   A  a waiting user leaves after its patience  the same, and the share that leaves.
  *
  * Waits of neighbours are alike, so a run is cut into batches much longer than that lasts, and
  * the confidence interval is Student's of the batches' means.  One figure in a hundred is outside
@@ -41,8 +41,8 @@ struct figures {
     double busy;     /* mean number of busy agents */
 };
 
-/* @load erlangs on @n agents; @patience in mean service times, 0: nobody waits (B), INFINITY:
- * nobody hangs up (C). */
+/* @load erlangs on @n agents; @patience in mean service times, 0: no user waits (B), INFINITY:
+ * no user hangs up (C). */
 static struct figures exactly(double load, int n, double patience)
 {
     struct figures f = { 0, 0, 0, 0 };
@@ -133,7 +133,7 @@ struct cell {
     enum usher_queue_strategy strategy;
 };
 
-/* Of a user: in a ring, for those there at the same time. */
+/* One user, in a ring of those that are there at the same time. */
 struct caller {
     uint32_t user; /* 0: free */
     int64_t arrived_us, service_us;
@@ -181,7 +181,7 @@ static struct usher_result execute(struct run *run, const struct usher_operation
     return r;
 }
 
-/* Who has been given to an agent, by apply or by finish of another. */
+/* Note a user that an agent got, by apply or by finish of another. */
 static void matched(void *payload, const struct usher_notice *notice)
 {
     struct run *run = payload;
@@ -228,7 +228,7 @@ static void arrives(struct run *run, uint32_t user)
     if (c->seated)
         return;
     run->batch->waits++;
-    if (run->cell->patience <= 0) { /* nobody waits: gone at once */
+    if (run->cell->patience <= 0) { /* no user waits: gone at once */
         command_init(run, &command, USHER_QUEUE_LEAVE);
         command.arg.queue.user = name_of(name, user);
         r = execute(run, &command);
@@ -357,7 +357,7 @@ static bool cell_agrees(const struct cell *cell, uint64_t seed, uint32_t users)
         waits[i] = b->waits / b->arrived;
         wait[i] = b->wait / 1e6 / b->arrived;
         abandons[i] = b->abandons / b->arrived;
-        /* in terms of the time that so many arrivals take on average */
+        /* in terms of the mean time of the same number of arrivals */
         busy[i] = b->busy_us / 1e6 / (b->arrived / cell->load);
     }
     good &= agrees("waits", cell, waits, wanted.waits, stdout);

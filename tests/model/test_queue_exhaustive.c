@@ -3,20 +3,23 @@
  * Every state of small queues, two users, two agents and two lanes, and every command from each
  * (exhaustive.h).
  *
- * Deadlines count from the clock; of versions and of arrivals only the order matters; figures,
- * estimates and ended visits tell no states apart (they are compared all the same, on every way);
- * with fewest-served, of what the agents have served only the difference, up to two.  Beyond what
- * holds of all nouns, and what the model watches by itself (nobody in two rooms, no room with two
- * users, nobody overtaken within a lane and priority, nobody lost, nobody waits whom an open agent
- * could take):
- *   read      a read changes nothing but what is due
- *   silence   without a notice nothing changes but a heartbeat
- *   again     a user who applies again has the place and the index that it had
- *   place     nobody's place is changed by others: who waited before and waits, in the same order
- *   reject    an agent that has a user has not refused it since it was asked
- *   mode      a queue that is not open gets no user; one that is stopped gives none to an agent
- *   stale     what has an old token changes nothing
- *   counts    `stats` counts what `list` and `agents` list
+ * Two states are the same if deadlines have the same distance from the clock, and versions and
+ * arrivals the same order.  Statistics, estimates and ended visits distinguish no states, but are
+ * compared on every way.  With fewest-served, only the difference of what the agents have served
+ * counts, up to two.
+ *
+ * Invariants beyond those of all nouns.  The model checks more by itself: no user in two rooms, no
+ * room with two users, no user overtaken within a lane and priority, none lost, and none waiting
+ * that an open agent could take.
+ *
+ *   read      a read changes nothing but due expiries.
+ *   silence   without a notice nothing changes but a heartbeat.
+ *   again     a user that applies again keeps its place and its index.
+ *   place     no command of other users changes the order of users that wait before and after it.
+ *   reject    an agent that has a user has not refused it since the offer.
+ *   mode      a queue that is not open gets no user; a stopped one gives none to an agent.
+ *   stale     a command with an old token changes nothing.
+ *   counts    `stats` counts what `list` and `agents` list.
  */
 #include "config.h"
 
@@ -45,7 +48,7 @@
 
 struct profile {
     const char *name;
-    int64_t later[2]; /* commands come so much later than the last change */
+    int64_t later[2]; /* commands come this much later than the last change */
     unsigned n_later;
     struct usher_queue_result_settings set; /* ttl and what is not 0 is set */
     int64_t capacity;                       /* of agent a; b has one room */
@@ -414,7 +417,7 @@ static bool gap_matters(const struct queue_model_queue *q)
     return q->gap_to != 0 && (late || q->gap_to + q->set.ttl_ms > q->clock);
 }
 
-/* Has what was due by `behind' perhaps not been applied? */
+/* Return whether expiries that were due by `behind` may not be applied. */
 static bool behind_matters(const struct queue_model_queue *q)
 {
     bool late = false;
@@ -426,8 +429,8 @@ static bool behind_matters(const struct queue_model_queue *q)
     return late;
 }
 
-/* In random order who is next depends on versions as such, so that a state may go on in more than
- * one way; the way that was found first is followed. */
+/* In random order the next agent depends on versions as such, so that a state may continue in more
+ * than one way; the first one found is followed. */
 static void key(unsigned i, const void *model, char to[EXHAUSTIVE_KEY])
 {
     const struct queue_model_queue *q = the_queue(model);

@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Replicas of a room whose leader is an engine on memory, behind channels that lose, repeat and
- * reorder, and a store that falls back to an older state.
+ * Replicas of a room whose leader is an engine on memory, with channels between that lose, repeat
+ * and reorder, and a store that rolls back to an older state.
  *
- * A leader keeps its commands.  A failover makes a new engine from some of the first of them:
- * under a new epoch (as if the engine had seen it), or under the same one (nobody has).  In
- * the latter case the connections break and what is in flight is lost.  Then each replica hears the
- * version of now before anything else, as a client does that connects again; or nobody hears of it,
- * and the versions catch up.
+ * A leader keeps its commands.  A failover makes a new engine from some of the first of them: under
+ * a new epoch (the engine noticed it), or under the same one (it did not).  In the latter case the
+ * connections break and messages in flight are lost.  Then each replica gets the current version
+ * before anything else, as a client that connects again; or no replica gets it, and the versions
+ * catch up.
  *
- * Every other world has a store that changes hands (lib/rollback_store.h): so its versions jump,
- * with and without anything lost, and a failover is to one of some copies of it that were kept,
- * half the time under the same engine.
+ * Every other world has a store whose writer changes (lib/rollback_store.h).  So its versions jump,
+ * with and without a loss, and a failover is to one of some copies of it that were kept, half the
+ * time under the same engine.
  *
  * Pages of a snapshot are small, and the room changes between them.
  *
  * Invariants, by name:
- *   whole    a copy is what the leader was at that epoch and version, current or not
- *   honest   who has just heard the leader's version and says that it is current has its digest
- *   equal    when all is quiet, every replica becomes current, and is equal
- *   no more  if nothing is lost or late, a replica pulls only when it must
+ *   whole    a copy is what the leader was at that epoch and version, current or not.
+ *   honest   a replica that has the leader's last version and reports current has its digest.
+ *   equal    when all is quiet, every replica becomes current, and is equal.
+ *   no more  if nothing is lost or late, a replica pulls only when it must.
  *
  * World i of a run has the seed USHER_SEED + i; USHER_STEPS is the number of events of all.
  */
@@ -102,7 +102,7 @@ struct message {
     char bytes[];
 };
 
-/* What the leader was, at each version; "": in the midst of a command, so nobody asked. */
+/* The digest of the leader at each version; "" in the middle of a command: unknown. */
 struct seen {
     uint64_t epoch, version;
     char digest[33];
@@ -126,9 +126,9 @@ struct world {
     struct rollback_copy *saved[SAVED_MAX];
     struct op *op;
     size_t n_ops, room_ops;
-    bool done, opened; /* heard while a command ran */
+    bool done, opened; /* seen in notices while a command ran */
     bool missing;      /* there is no room */
-    bool together;     /* it tells together who comes and goes, or did */
+    bool together;     /* it coalesces notices of joins and leaves, or did */
 
     struct usher_replica *r[REPLICAS];
     bool asked[REPLICAS];
@@ -141,7 +141,7 @@ struct world {
     uint64_t noted; /* versions of the room up to this one */
 };
 
-/* What all worlds came to. */
+/* The counts of all worlds. */
 static struct {
     uint64_t events, commands, notices, ranges, failovers, hands, lost, pulls, pages, replays;
     uint64_t applied, checked;
@@ -299,7 +299,7 @@ static enum usher_status leader_run(struct world *w, const struct op *op,
     if (reply.version > w->noted + SEEN_MAX) /* none in between */
         w->noted = reply.version - 1;
     for (; w->listening && (!w->done || w->opened) && w->noted < reply.version; w->noted++)
-        note(w, reply.epoch, w->noted + 1); /* told later, if at all */
+        note(w, reply.epoch, w->noted + 1); /* notified later, if at all */
     if (w->done)
         w->n_ops = 0; /* a room that is opened again is another one */
     if (!w->done || w->opened) {
@@ -320,7 +320,7 @@ static enum usher_status leader_run(struct world *w, const struct op *op,
     return status;
 }
 
-/* Where the leader is, with all applied that is due. */
+/* Return the state of the leader, with all due expiries applied. */
 static enum usher_status leader_now(struct world *w, uint64_t *ret_epoch, uint64_t *ret_version,
                                     uint64_t *ret_mark)
 {
@@ -358,7 +358,7 @@ static void leader_remember(struct world *w)
 {
     struct seen now, *last;
 
-    /* a look at a room that tells together makes it tell: not each time */
+    /* a read of a room with coalesced notices sends them: not each time */
     if (w->together && random_below(&w->random, 4) != 0)
         return;
     if (!leader_digest(w, &now))
@@ -916,11 +916,11 @@ TEST(a_fall_that_nobody_was_told_of_fools_no_replica)
 /* ---- small worlds -------------------------------------------------------------------- */
 
 /*
- * Every history of up to so many changes, a fall to each place in it, and every history that the
- * store goes on with, under the same epoch and at the same time; every part of what it then tells
- * is heard by a replica that has heard all of the first.  It never says that it is current and is
- * not: neither when it has heard the last notice nor when it has heard the last version.  And when
- * it asks, it becomes what the room is.
+ * Every history of up to SMALL changes, a rollback to each place in it, and every history with
+ * which the store continues, under the same epoch and at the same time.  A replica that has all
+ * notices of the first history gets each subset of the later ones.  It must not report to be
+ * current when it is not: neither after the last notice nor after the last version.  And after its
+ * next query it equals the room.
  */
 #define SMALL 3
 #define SYMBOLS 3
@@ -1015,8 +1015,8 @@ static bool small_equal(const struct small *s, const struct usher_replica *r)
     return strcmp(digest, copy) == 0;
 }
 
-/* @after has fallen to where it and @before are the same; of what it tells from @from on the
- * replica hears what @which says, and with @beats a heartbeat. */
+/* @after was rolled back to where it and @before are the same.  The replica gets the notices from
+ * @from on that the bits of @which name, and with @beats a heartbeat. */
 static void small_world(const struct small *before, const struct small *after, size_t from,
                         unsigned which, bool beats)
 {
@@ -1024,7 +1024,7 @@ static void small_world(const struct small *before, const struct small *after, s
     struct usher_result reply;
     bool last = beats || (after->n > from && (which >> (after->n - from - 1) & 1u) != 0);
 
-    /* what came again just as it was cannot be told from what is late: a heartbeat tells */
+    /* a repeated change looks like a late one: only a heartbeat shows the difference */
     for (size_t i = 0; !beats && after->n > 0 && i < before->n; i++)
         last = last && before->told[i]->notice.mark != after->told[after->n - 1]->notice.mark;
 
@@ -1103,7 +1103,7 @@ TEST(no_small_world_fools_a_replica)
 
 /*
  * Every way in which a room of a few members, each on a page of its own, is changed between its
- * pages by up to so many changes of a few kinds.
+ * pages by a few changes of a few kinds.
  */
 #define PAGED 4
 
@@ -1114,7 +1114,7 @@ static void paged_change(struct usher_engine *e, unsigned symbol)
     struct usher_text value = text("1");
 
     switch (symbol / 3) {
-    case 0: /* goes, or comes again: behind all pages */
+    case 0: /* leaves, or joins again: after all pages */
         if (ask_room_leave(e, ROOM, member) == USHER_SAME)
             (void)ask_room_join(e, ROOM, member, NULL);
         break;

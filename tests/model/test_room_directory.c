@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A room and its entry in the index change one after the other, and others come in between.  So
- * many threads, each with an engine of its own on one store, open or close one room, once each; one
- * at a time goes on, from where it asks the store to where it asks next, which is told by its
- * asking for the time.  Two do so in every order that there is, three and four in orders that are
- * drawn. Afterwards there is an entry if, and only if, there is a room: so who has all its answers
- * leaves nothing to be tidied up.
+ * A room and its directory entry change one after the other, and other clients come in between.  So
+ * several threads, each with an engine of its own on one store, open or close one room, once each.
+ * One at a time continues, from one command of the store to the next, which the test finds by its
+ * request for the time.  Two do so in every possible order, three and four in orders that are
+ * drawn. Afterwards there is an entry if, and only if, there is a room: clients that got all their
+ * answers leave nothing to repair.
  *
  * USHER_SEED=N: the first of the drawn orders, USHER_ROUNDS=N: how many of them.
  */
@@ -29,7 +29,7 @@ struct actor {
     bool ended, wrong;
 };
 
-/* Who goes on at each point: drawn, or the first order that has not been yet. */
+/* The thread that continues at each point: drawn, or the first untried order. */
 struct choice {
     unsigned char taken, of;
 };
@@ -60,7 +60,7 @@ static unsigned below(unsigned n)
     return (unsigned)((z ^ (z >> 31)) % n);
 }
 
-/* Under the lock: somebody goes on, of those who have not ended. */
+/* Under the lock: choose the next thread of those that have not ended. */
 static void choose(void)
 {
     unsigned on[THREADS], n = 0, which = 0;

@@ -3,15 +3,16 @@
  * Every state of small rooms, two members and two roles, and every command from each
  * (exhaustive.h).
  *
- * Of versions only the order matters, of times only how far they are from the clock.  A process
- * that dies between two commands leaves the state between them, and others go on from there with
- * any command: so no way of handing over a role, however it is broken off, ends with one that is
- * held by somebody who is not there.  That is watched by the model in every state.  Beyond it:
- *   read      a read changes nothing
- *   silence   without a notice nothing changes but heartbeats, and bans that end
- *   handed    a role that was given is held by who was to have it
- *   compared  and was not given unless the holder was as it had to be
- *   others    nobody's role goes to another one by a command that does not name it
+ * Only the order of versions matters, and the distance of times from the clock.  A process that
+ * dies between two commands leaves the state between them, and others continue from there with any
+ * command.  So no way of handing over a role, even an interrupted one, ends with an absent holder.
+ * The model checks that in every state.  Invariants beyond it:
+ *
+ *   read      a read changes nothing.
+ *   silence   without a notice nothing changes but heartbeats, and bans that end.
+ *   handed    a role that was given is held by the member of the command.
+ *   compared  it was not given unless the holder was the expected one.
+ *   others    no role goes to another member by a command that does not name it.
  */
 #include "config.h"
 
@@ -37,7 +38,7 @@
 
 struct profile {
     const char *name;
-    int64_t later[2]; /* commands come so much later than the last change */
+    int64_t later[2]; /* commands come this much later than the last change */
     unsigned n_later;
     struct usher_room_result_settings set;
     bool bans, locks, shares;
@@ -127,7 +128,7 @@ static void member_symbols(struct alphabet *w, const char *who)
     }
 }
 
-/* To nobody and to each, whoever has it, or if nobody has, or a, or b. */
+/* Give it to no member and to each: with any holder, or if none, a or b has it. */
 static void role_symbols(struct alphabet *w, const char *role)
 {
     const char *const holders[] = { "", people[0], people[1] };
@@ -202,7 +203,7 @@ static const struct room_model_member *member_of(const struct room_model_room *r
     return NULL;
 }
 
-/* "": nobody. */
+/* Return the holder of a role, or "". */
 static const char *holder_of(const struct room_model_room *r, const char *role)
 {
     for (size_t i = 0; i < r->n_roles; i++)
@@ -229,7 +230,7 @@ static void now(const void *model, uint64_t *ret_version, int64_t *ret_clock)
     *ret_clock = the_room(model)->clock;
 }
 
-/* How long ago a heartbeat was: nobody asks further back than a sweep does. */
+/* Return the age of a heartbeat, at most as much as a sweep distinguishes. */
 static int64_t ago(const struct room_model_room *r, int64_t seen)
 {
     int64_t age = r->clock - seen;
@@ -305,7 +306,7 @@ static const char *fault(const struct exhaustive_step *s)
         return "silence";
     if (gives && strcmp(holder_of(q, a->role.data), a->member.data) != 0)
         return "handed";
-    /* unless who had it has just gone */
+    /* unless its holder has just left */
     if (gives && a->expected.data != NULL && s->heard->by_itself == 0 &&
         strcmp(holder_of(p, a->role.data), a->expected.data) != 0)
         return "compared";

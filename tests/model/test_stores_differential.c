@@ -4,13 +4,13 @@
  * answers.  There is no model, so verbs that no model has are compared as well.
  *
  * Invariants, by name:
- *   answers   each store answers each command as the first one does, but for epochs
- *   notices   a watcher hears the same of each scope
- *   digests   all stores have the same digest of each scope
- *   audit     no store has a fault in the end
+ *   answers   each store answers each command as the first one does, but for epochs.
+ *   notices   a watcher gets the same notices of each scope.
+ *   digests   all stores have the same digest of each scope.
+ *   audit     no store has a fault in the end.
  *
- * World i of a run has the seed USHER_SEED + i (and with USHER_NOUNS, bits, only these nouns). What
- * fails is made smaller and printed in the words of the command line.
+ * World i of a run has the seed USHER_SEED + i (and with USHER_NOUNS, bits, only these nouns).  A
+ * failing world is made smaller and printed in the words of the command line.
  *
  * With USHER_DIGESTS=FILE the program only runs USHER_STEPS commands of each noun, and writes a
  * line to FILE for each world: hashes of its commands, answers, notices and last states
@@ -35,13 +35,13 @@ struct world {
     size_t n, batch, digest_every;
 };
 
-/* What is heard of one scope, one notice behind the other. */
+/* The notices of one scope, one after the other. */
 struct told {
     FILE *f;
     char *text;
     size_t size, seen;
     uint64_t epoch;
-    unsigned epochs; /* so many there were */
+    unsigned epochs; /* the number of epochs so far */
 };
 
 struct target {
@@ -232,8 +232,8 @@ static bool batch_run(struct target *t, struct random_command **list, size_t n,
     return true;
 }
 
-/* In a batch: up to where watchers have been told, which a heartbeat says, depends on how many
- * commands behind it the engine gives to the store with it. */
+/* In a batch: the last version of watchers, which a heartbeat returns, depends on the number of
+ * later commands that the engine gives to the store with it. */
 static void heartbeat_cut(const struct usher_operation *c, size_t n,
                           const struct usher_result *first, struct usher_result *other)
 {

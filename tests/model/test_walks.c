@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What each verb costs, counted and not timed: the records that a command asks its record store for
+ * The cost of each verb, counted and not timed: the records that a command reads from its store
  * and writes, in worlds with 10 and with 1,000 of everything.  A verb whose count grows by more
  * than its bound walks over what it has no use for.
  *
@@ -201,9 +201,9 @@ static void serials(unsigned n)
 /* ---- commands ------------------------------------------------------------------------ */
 
 /*
- * In their order, once in each world.  @more: so many more records are asked for or written with
- * 1,000 of everything than with 10; where it is not 0, that is what the documents say: rows of a
- * page, or a bounded step.
+ * The commands in their order, once in each world.  @more is the number of further records that are
+ * read or written with 1,000 of everything, compared with 10.  If it is not 0, the documents name
+ * the reason: rows of a page, or a bounded step.
  */
 struct command {
     const char *line;

@@ -624,7 +624,7 @@ mutant 'a return reaches below a segment' src/nouns/id/id.c 's/^            coun
 mutant 'script: a return reaches below a segment' backends/redis/lua/id.lua 's/if S.less(next, first) then S.put_count(K.COUNT_TOKEN, 0) end//' \
     $redis 'no_range_reaches*'
 mutant 'a mistyped key is a name' src/parse/parse.c 's/closest.best == NULL || closest.distance > 1)/true)/' \
-    tests/unit/test_text 'wrong_calls*'
+    tests/unit/test_text 'wrong_lines*'
 mutant 'an option after a dash is one' src/parse/parse.c 's/    if (!literal)$/    if (true)/' \
     tests/unit/test_text 'words_after*'
 mutant 'sqlite: a quota leaves a commit in doubt' backends/sqlite/file.c 's/ || error == EFBIG//' \
@@ -726,7 +726,7 @@ mutant 'SQLite: headers are not written' backends/sqlite/write.c 's/    h->chang
 mutant 'SQLite: changes by others are not seen' backends/sqlite/sqlite.c 's/    if (pages_now(t) != t->pages)/    if (t->generation == 1)/' \
     $sqlite 'two_engines*'
 mutant 'SQLite: who leaves a list is still counted' backends/sqlite/write.c 's/    if (left)$/    if (false)/' \
-    tests/unit/test_sqlite 'a_place*'
+    tests/unit/test_sqlite 'rank_in*'
 mutant 'SQLite: a visit that its queue does not keep is no row' src/nouns/queue/queue_change.c 's/    if (w->ops->append != NULL)$/    if (w->ops->append != NULL \&\& history != 0)/' \
     tests/fault/test_visits 'a_visit_is_a_row_of_its*'
 mutant 'SQLite: a visit that is kept is told of twice' src/nouns/queue/queue_history.c 's/        query.version = q->rows\[q->n_rows - 1\].version;/        query.version = 0;/' \
@@ -757,7 +757,7 @@ mutant 'Redis: a scope without rights ends a list' backends/redis/read.c 's/^   
     tests/fault/test_redis_roles 'a_user*'
 mutant 'Redis: a list trusts a reply of a table that was resized' backends/redis/list.c \
     's/^    bool again = c->count != 0, same = again .*/    bool again = c->count != 0, same = again;/' \
-    tests/unit/test_redis_script 'pages_of_scopes_bear*'
+    tests/unit/test_redis_script 'pages_of_scopes_are*'
 mutant 'Redis: a list goes on with the cursor of another process' backends/redis/list.c \
     's/^        if (l->at.identity != 0 \&\& r->server != 0/        if (false \&\& r->server != 0/' \
     tests/unit/test_redis_script 'pages_of_scopes_begin*'
@@ -801,7 +801,7 @@ mutant 'Redis: the role is asked at connect only' backends/redis/handshake.c 's/
 mutant 'Redis: who writes is asked for rights to read' backends/redis/pipeline.c 's/        return "write";/        return "read";/' \
     tests/unit/test_redis_script 'a_right_that_is_missing*'
 mutant 'Redis: rights are asked with each call' backends/redis/pipeline.c 's/        script->may = USHER__REDIS_MAY_WRITE;/        script->may = USHER__REDIS_MAY_READ;/' \
-    tests/unit/test_redis_script 'rights_are_asked_once*'
+    tests/unit/test_redis_script 'rights_are_checked_once*'
 mutant 'Redis: who reads is refused with who writes' backends/redis/pipeline.c 's/        if (!apart || /        if (true || /' \
     tests/unit/test_redis_script 'reads_are_answered_in_a_batch_with_refused_writes'
 mutant 'script: nobody asks for the right to take out of a list' backends/redis/lua/rights.lua "s/, {'ZREM', INDEX, '!'}, {'ZREM', HELD, '!'}//" \
@@ -809,9 +809,9 @@ mutant 'script: nobody asks for the right to take out of a list' backends/redis/
 mutant 'script: nobody asks whoever types' backends/redis/lua/common.lua 's/        if why then error(why, 0) end//' \
     tests/unit/test_redis_script 'a_direct_call_needs_the_same_rights'
 mutant 'Redis: what is not permitted inside of a script was refused at the door' backends/redis/classify.c 's/           holds_one_of(t, ours, .*;/           true;/' \
-    tests/unit/test_redis_texts 'classes_hold*'
+    tests/unit/test_redis_texts 'errors_*'
 mutant 'Redis: 6.2 cannot have failed to flush its file in the middle of a script' backends/redis/classify.c 's/? raised_62(&t)/? classify_62(\&t)/' \
-    tests/unit/test_redis_texts 'classes_hold*'
+    tests/unit/test_redis_texts 'errors_*'
 mutant 'TLS: any certificate will do' backends/redis/tls.c \
     's/SSL_VERIFY_PEER, look_at_certificate/SSL_VERIFY_NONE, look_at_certificate/' tests/fault/test_redis_tls 'a_wrong_server*'
 mutant 'TLS: a certificate may be for anybody' backends/redis/tls.c \
@@ -1182,7 +1182,7 @@ mutant 'script: a page of a list takes as long as it likes' backends/redis/lua/n
     $redis 'a_page_of*'
 mutant 'script: with a full memory a holder is refused' backends/redis/lua/common.lua \
     "s/if S.verb and frees(S.verb) then/if false then/" \
-    tests/unit/test_redis_script 'holders_go_on*'
+    tests/unit/test_redis_script 'holders_continue*'
 mutant 'script: with a full memory a caller refuses the holders beside it' backends/redis/lua/dispatch.lua \
     's/            elseif full then/            elseif false then/' \
     tests/unit/test_redis_script 'a_full_memory*'
@@ -1315,9 +1315,9 @@ mutant 'JSON of a script: a wrong call is answered as a list' backends/redis/lua
 mutant 'script: one key is taken on a cluster' backends/redis/lua/dispatch.lua 's/^if one_key then/if false then/' \
     tests/cluster/test_by_hand 'a_scope_is_not_created*'
 mutant 'script: a right is asked without its arguments' backends/redis/lua/rights.lua "s/{'HGET', HASH, 'head'}/{'HGET', HASH}/" \
-    tests/unit/test_redis_script 'rights_are_asked_with_whole*'
+    tests/unit/test_redis_script 'rights_are_checked_with*'
 mutant 'script: a right that cannot be asked is missing' backends/redis/lua/rights.lua 's/if good and not may then/if not (good and may) then/' \
-    tests/unit/test_redis_script 'a_right_that_cannot*'
+    tests/unit/test_redis_script 'failed_check*'
 mutant 'script: a user without INFO is on a cluster' backends/redis/lua/dispatch.lua "s/redis.pcall('CLUSTER', 'INFO')/nil/" \
     tests/cluster/test_by_hand 'a_cluster_is*'
 mutant 'script: what is no verb is the first one' backends/redis/lua/direct.lua "s/(word or '%?')/(word or '?')/" \
@@ -1382,12 +1382,12 @@ mutant 'post: the descriptor stays readable' src/engine/post_descriptors.c 's/^ 
 mutant 'post: who has little time takes it from all' src/engine/post.c 's/ \&\& most \/ 2 > least)/ \&\& most < 0)/' \
     $posts 'a_long_deadline_is_not_cut_by_a_short_one'
 mutant 'post: a worker keeps nobody else from executing' src/engine/post.c 's/ \&\& p->workers == 0 ? work_of(p)/ ? work_of(p)/' \
-    $posts 'a_worker*'
+    $posts 'worker_executes*'
 
 # ---- notices that are collected ----
 hears=tests/unit/test_hear
 mutant 'hear: what another engine holds is not tended' src/engine/hear.c \
-    '/h->tends && r->status < USHER_INVALID/,/}/s/tend(h, r->due_ms, 0);/(void)tend;/' $hears 'a_hold_of_another*'
+    '/h->tends && r->status < USHER_INVALID/,/}/s/tend(h, r->due_ms, 0);/(void)tend;/' $hears 'hold_of*'
 mutant 'hear: the log is read for what is told together' src/engine/hear.c '/version = one.version;/d' \
     $hears 'joins_without_a_hole*'
 mutant 'hear: what there is no room for is not missed' src/engine/hear.c 's/^        miss(h, n);$/        return;/' \
@@ -1397,7 +1397,7 @@ mutant 'hear: a gap is told as often as there is room' src/engine/hear.c 's/p->n
 mutant 'hear: notices go on while a gap is to be told' src/engine/hear.c 's/(h->missed || !usher__heard_append(h, n))/!usher__heard_append(h, n)/' \
     $hears 'notices_beyond_the_limit_become_one_gap'
 mutant 'hear: events of who does not watch any more are collected' src/engine/hear.c 's/^    ready_without(p, h);/    (void)ready_without;/' \
-    $hears 'no_event*'
+    $hears 'removed_watcher*'
 mutant 'hear: a notice is told whatever it follows on' src/engine/hear.c 's/if (follows_on(&h->place, n) \&\& /if ((follows_on(\&h->place, n) || true) \&\& /' \
     $hears 'changes_of_other_engines_are_notified'
 mutant 'hear: an answer that is older than a notice is used' src/engine/hear.c 's/then = h->ahead ? pass_over(h, r)/then = h->dead ? pass_over(h, r)/' \
@@ -1459,7 +1459,7 @@ mutant 'script: nobody is told whose hold has ended' backends/redis/lua/number.l
 mutant 'drop: a log stays' src/nouns/number/number_audit.c 's/"132330405062708090"/"1323304050628090"/' \
     $memory 'a_log_goes_with*'
 mutant 'hear: what a scope without a log told is thought to be all' src/engine/hear.c 's/h->place.version == r->version \&\& r->status == USHER_REFUSED/r->status == USHER_REFUSED/' \
-    $hears 'a_pool_without*'
+    $hears 'pool_without*'
 mutant 'hear: what is due in a scope that is tended stays' src/engine/hear.c \
     's/^                h->sweeps = true;/                h->sweeps = false;/' \
     $hears 'a_swept_scope_changes_without_commands'
@@ -1467,7 +1467,7 @@ mutant 'hear: the clock is not looked at again' src/engine/hear_sweep.c \
     's/    if (left_ms > LOOK_MS)$/    if (left_ms == -1)/' $hears 'a_clock_that*'
 mutant 'hear: a sweep is followed by one for what it has told of' src/engine/hear_sweep.c \
     's/h->told <= r->version)/h->told < r->version)/' \
-    $hears 'a_wall*'
+    $hears 'many_scopes*'
 mutant 'hear: a change does not say what is due' src/change/work.c \
     's/notice.due_ms = .*/notice.due_ms = USHER_NEVER;/' \
     $hears 'a_swept_scope_changes_without_commands'
@@ -1679,11 +1679,11 @@ mutant 'script: half of a pool is there' backends/redis/lua/dispatch.lua "s/and 
     $redis 'a_large_pool*'
 command=tests/unit/test_command
 mutant 'door: a word is known by its beginning' src/encode/bind.c \
-    's/strlen(arg->words\[i\]) == size \&\& //' $command 'wrong_calls*'
+    's/strlen(arg->words\[i\]) == size \&\& //' $command 'wrong_values*'
 mutant 'door: an agent is in a room' src/nouns/queue/queue_hooks.c \
-    's/return op->verb != USHER_QUEUE_ALIVE || !agent;/return op->verb != 0 || !agent;/' $command 'an_answer*'
+    's/return op->verb != USHER_QUEUE_ALIVE || !agent;/return op->verb != 0 || !agent;/' $command 'answer_has*'
 mutant 'door: an answer that has no room is empty' src/encode/reply.c \
-    's/^        to->status = USHER_UNKNOWN;/        to->n_rows = 0;/' $command 'a_reply_that*'
+    's/^        to->status = USHER_UNKNOWN;/        to->n_rows = 0;/' $command 'reply_is*'
 mutant 'door: a call has the time of its engine' src/engine/door.c \
     's/status = slice(e, &s, s.entries, k, left_ms(until_ms));/status = slice(e, \&s, s.entries, k, 0);/' $command 'a_timeout*'
 mutant 'door: a row has the values of the one before' src/encode/reply.c \
@@ -1738,9 +1738,9 @@ mutant 'text: readers count beyond 2^53' src/encode/forms.c 's/size > EXACT_MAX 
     $text 'each_type*'
 mutant 'text: a part is a byte too long' src/encode/encode.c \
     's/w->to.n < w->to.size ? w->to.n : w->to.size - 1/w->to.n < w->to.size ? w->to.n : w->to.size/' \
-    $text 'a_part*'
+    $text 'reply_is*'
 mutant 'text: a count moves more than there is room for' src/core/pack.c \
-    's/there - at < p->size - at - size ? there - at : p->size - at - size/there - at/' $text 'a_part*'
+    's/there - at < p->size - at - size ? there - at : p->size - at - size/there - at/' $text 'reply_is*'
 mutant 'text: a token is packed as its digits' src/encode/forms.c \
     's/^    usher__pack_uint(&w->to, token);/    json_token(w, token);/' $text 'each_type_is_packed'
 mutant 'text: any bytes are packed as a text' src/core/pack.c 's/put_code(p, 0xc4, size, 1)/put_code(p, 0xd9, size, 1)/' \
@@ -1751,9 +1751,9 @@ mutant 'a gap is not awaited' src/nouns/number/number_calls.c \
     's/        at = rested(&w->scope, r, at, set\[USHER__SET_REST\]);/        at += set[USHER__SET_REST];/' \
     $memory '*with_a_gap'
 mutant 'arguments: a default is told that is none' src/encode/info.c \
-    's/!= 0 ? arg->standard : USHER_NONE;/!= 0 ? arg->min : USHER_NONE;/' tests/unit/test_command 'defaults*'
+    's/!= 0 ? arg->standard : USHER_NONE;/!= 0 ? arg->min : USHER_NONE;/' tests/unit/test_command 'settings_have*'
 mutant 'arguments: the range is that of another verb' src/encode/info.c \
-    's/a.max = usher__arg_max(v, arg);/a.max = arg->max;/' tests/unit/test_command 'arguments_are*'
+    's/a.max = usher__arg_max(v, arg);/a.max = arg->max;/' tests/unit/test_command 'arguments_have*'
 mutant 'text: a map of RESP2 has half of its elements' src/encode/forms.c \
     's/n \* (map ? 2 : 1)/n/' $text 'every_verb*'
 mutant 'serve: what a round leaves is forgotten' src/serve/round.c \
@@ -1842,7 +1842,7 @@ mutant 'serve: a value in its place is an option' src/parse/parse.c \
 mutant 'text: what the command said is not told' src/encode/reply.c \
     's/if (text.data != NULL)/if (text.data == NULL)/' $text 'each_type*'
 mutant 'text: an epoch has any number of digits' src/engine/command.c \
-    's/return text->size == 16;/return true;/' $text 'wrong_calls*'
+    's/return text->size == 16;/return true;/' $text 'wrong_lines*'
 mutant 'rooms: bans go with the room that is closed' src/nouns/room/room_close.c \
     's/c.scope->erase = c.scope->counts\[COUNT_BANS\] == 0;/c.scope->erase = true;/' $memory 'a_ban_lasts*'
 mutant 'rooms: a ban that has not ended is erased' src/nouns/room/room_close.c \
@@ -1870,7 +1870,7 @@ mutant 'redis: a room that is opened again expires' backends/redis/lua/room.lua 
     "s/do call('PERSIST', key) end/do call('EXISTS', key) end/" tests/cluster/test_by_hand 'keys_of_bans*'
 mutant 'a reserved word is a field' src/parse/parse.c \
     's/if (!literal \&\& is_reserved(&name))/if (literal \&\& !literal \&\& is_reserved(\&name))/' \
-    tests/unit/test_command 'the_words*'
+    tests/unit/test_command 'reserved_words*'
 mutant 'serve: fields cannot be put after --' src/parse/parse.c \
     's/if (!literal \&\& is_dashes(p, i) \&\&/if (p->way == PARSE_TYPED \&\& !literal \&\& is_dashes(p, i) \&\&/' \
     tests/cli/what_is_asked_of_serve_is_answered.sh

@@ -29,7 +29,7 @@ static int break_an_assumption(void)
     return status;
 }
 
-TEST(a_broken_assumption_ends_builds_that_check)
+TEST(broken_assumption_aborts_builds_with_checks)
 {
     int status = break_an_assumption();
 
@@ -50,7 +50,7 @@ static bool ask(void)
     return true;
 }
 
-TEST(an_assumption_costs_nothing_in_others)
+TEST(assumption_costs_nothing_in_builds_without_checks)
 {
     asked = false;
     USHER_ASSERT(ask());

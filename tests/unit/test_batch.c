@@ -185,7 +185,7 @@ TEST(a_caller_joins_the_next_batch)
     }
 }
 
-TEST(the_clock_is_read_for_who_joins)
+TEST(clock_is_read_when_a_caller_joins)
 {
     struct fake f;
     struct usher_engine *e = open_fake(&f);
@@ -200,7 +200,7 @@ TEST(the_clock_is_read_for_who_joins)
     assert_true(f.now_ms[0] == 200);
 }
 
-TEST(a_clock_out_of_range_spoils_nobody_elses_command)
+TEST(clock_out_of_range_fails_only_its_own_command)
 {
     struct fake f;
     struct usher_engine *e = open_fake(&f);

@@ -118,7 +118,7 @@ static void both(const struct test_store *store)
     assert_int_equal(status, 0);
 }
 
-TEST(each_process_hears_the_other)
+TEST(each_process_receives_changes_of_the_other)
 {
     for (unsigned i = 0; i < n_stores; i++)
         if (strcmp(stores[i].name, "memory") != 0)

@@ -261,7 +261,7 @@ static void make_pool(struct usher_engine *e)
     done(SAY(e, USHER_NUMBER_REG, "p", USHER_T(F(NUMBER), "n1"), USHER_N(F(NOW), NOW)), USHER_OK);
 }
 
-TEST(what_is_wrong_is_refused_by_name)
+TEST(wrong_values_are_refused_by_name)
 {
     struct usher_engine *e = opened();
     char before[33], after[33];
@@ -295,7 +295,7 @@ TEST(what_is_wrong_is_refused_by_name)
     closed(e);
 }
 
-TEST(a_wrong_call_does_nothing)
+TEST(wrong_call_executes_nothing)
 {
     static struct usher_command commands[USHER_BATCH_MAX + 1];
     static struct usher_reply *replies[USHER_BATCH_MAX + 1];
@@ -338,7 +338,7 @@ static const char *parsed(const char *line)
 
 /* The verbs of rooms that take fields: each word that is no field without `--`.  This list never
  * grows, or a program that was written before would send its field as an option. */
-TEST(the_words_that_are_no_fields_are_these)
+TEST(reserved_words_are_not_taken_as_fields)
 {
     static const struct {
         const char *line, *words;
@@ -430,7 +430,7 @@ TEST(words_numbers_and_sizes)
 }
 
 /* Only what applies is there. */
-TEST(an_answer_is_of_what_was_asked)
+TEST(answer_has_only_the_fields_of_its_subject)
 {
     struct usher_engine *e = opened();
     struct usher_reply *r;
@@ -473,7 +473,7 @@ TEST(an_answer_is_of_what_was_asked)
     closed(e);
 }
 
-TEST(right_ones_among_wrong_ones_are_done)
+TEST(valid_commands_among_wrong_ones_are_done)
 {
     enum { N = 1000 };
     static struct usher_command commands[N];
@@ -517,7 +517,7 @@ static void *give_back(void *payload)
     return NULL;
 }
 
-TEST(replies_are_given_back_anywhere)
+TEST(replies_are_released_by_any_thread)
 {
     enum { N = 1600 };
     static struct usher_command commands[N];
@@ -601,7 +601,7 @@ static bool with_too_little(size_t n, unsigned long nth, bool for_ever)
     return fired;
 }
 
-TEST(a_reply_that_has_no_room_is_told)
+TEST(reply_is_returned_when_memory_runs_out)
 {
     for (int for_ever = 0; for_ever <= 1; for_ever++) {
         for (unsigned long nth = 1; with_too_little(1, nth, for_ever != 0); nth++)
@@ -788,7 +788,7 @@ static bool type_fits(const struct usher__arg *arg, enum usher_type type)
     }
 }
 
-TEST(tables_agree)
+TEST(verb_and_field_tables_agree)
 {
     static bool used[1024];
     unsigned verbs = 0, nouns = 0;
@@ -916,7 +916,7 @@ static void out_of_range(struct usher_engine *e, uint32_t verb, uint32_t field, 
 }
 
 /* Ranges are kept. */
-TEST(arguments_are_told_of)
+TEST(arguments_have_their_help_and_ranges)
 {
     struct usher_argument_about about = { .size = sizeof about };
     struct usher_engine *e = opened();
@@ -961,7 +961,7 @@ TEST(arguments_are_told_of)
 }
 
 /* A scope made without settings has the documented defaults. */
-TEST(defaults_are_what_is_told)
+TEST(settings_have_the_documented_defaults)
 {
     static const struct {
         uint32_t verb, field; /* which one makes it, as it is by itself */
@@ -1005,7 +1005,7 @@ TEST(defaults_are_what_is_told)
 }
 
 /* A field in a table is stored as what its type says. */
-TEST(types_are_as_stored)
+TEST(field_types_are_those_stored)
 {
     for (unsigned code = 1; code < USHER_ROOMS; code++) {
         const struct usher__noun *noun = usher__noun(code);

@@ -182,7 +182,7 @@ TEST(a_member_banned_by_another_program_did_not_leave)
     assert_string_equal(w->told, "left ann;");
 }
 
-TEST(a_closed_room_has_nothing_of_it)
+TEST(closed_room_has_no_data_of_the_extension)
 {
     struct world *w = *state;
     struct usher_text one = text("1");
@@ -210,7 +210,7 @@ TEST(a_field_too_large_for_a_notice_is_not_notified)
     assert_string_equal(w->told, "untold picture;untold ;");
 }
 
-TEST(notices_of_others_are_heard)
+TEST(notices_of_other_engines_are_received)
 {
     struct world *w = *state;
     struct usher_extension *far;

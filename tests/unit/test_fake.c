@@ -215,7 +215,7 @@ static void assert_range(const redisReply *r, int first, int last, const struct 
     assert_string_equal(r->element[2]->element[2]->str, fake_id(f, node));
 }
 
-TEST(each_node_tells_the_slots_as_it_knows_them)
+TEST(each_node_returns_its_own_slot_map)
 {
     struct fake *f = fake_start(3);
     struct usher__redis_conn *c[2];
@@ -249,7 +249,7 @@ TEST(each_node_tells_the_slots_as_it_knows_them)
     fake_stop(f);
 }
 
-TEST(a_replica_says_so_and_is_another_master_after_that)
+TEST(replica_reports_its_role_and_a_new_id_as_master)
 {
     struct fake *f = fake_with(2);
     struct usher__redis_conn *c = connected(f, 1);

@@ -292,12 +292,12 @@ static void subjects(struct world *w)
     usher_unwatch(w->e, all);
 }
 
-TEST(a_notice_says_what_its_subject_is)
+TEST(notice_names_the_kind_of_its_subject)
 {
     on_each(subjects);
 }
 
-TEST(each_watcher_hears_what_it_is_of)
+TEST(watcher_receives_notices_of_its_scopes_only)
 {
     on_each(all_nouns);
 }
@@ -382,12 +382,12 @@ static void of_one(struct world *w)
     usher_unwatch(w->e, NULL);
 }
 
-TEST(no_event_comes_of_who_does_not_watch_any_more)
+TEST(removed_watcher_gets_no_more_events)
 {
     on_each(of_one);
 }
 
-TEST(what_is_wrong_is_refused)
+TEST(wrong_arguments_of_a_watcher_are_refused)
 {
     struct usher_watcher *watcher;
     struct world w;
@@ -644,7 +644,7 @@ static enum usher_status doubt_scan(struct usher_store *s, enum usher_noun noun,
     return USHER_UNAVAILABLE;
 }
 
-TEST(a_command_in_doubt_is_a_gap)
+TEST(command_with_unknown_outcome_is_a_gap)
 {
     static const struct usher_store_ops ops = {
         .size = sizeof(struct usher_store_ops),
@@ -841,7 +841,7 @@ static void small_backlog(struct world *w)
     usher_unwatch(w->e, watcher);
 }
 
-TEST(a_full_backlog_costs_who_has_a_log_nothing)
+TEST(watcher_of_a_log_loses_nothing_when_backlog_is_full)
 {
     on_each_with(small_backlog, 3);
 }
@@ -911,7 +911,7 @@ static void no_log(struct world *w)
 
 /* Changes of this engine are notified; those of others are a gap, until a log is kept, which begins
  * with the command that sets it. */
-TEST(a_pool_without_a_log_is_told_of_with_gaps)
+TEST(pool_without_a_log_is_notified_with_gaps)
 {
     on_each(no_log);
 }
@@ -1004,7 +1004,7 @@ TEST(a_swept_scope_changes_without_commands)
 }
 
 /* Another engine makes the hold: what the watcher reads of the log says when it ends. */
-TEST(a_hold_of_another_engine_is_tended)
+TEST(hold_of_another_engine_is_swept)
 {
     for (unsigned i = 0; i < n_stores; i++) {
         struct usher_watcher *watcher;
@@ -1104,7 +1104,7 @@ TEST(a_clock_that_differs_makes_no_busy_loop)
 }
 
 /* Many at once, with one timer: each within moments, and nothing is asked between. */
-TEST(a_wall_of_scopes_has_one_timer)
+TEST(many_scopes_share_one_timer)
 {
     enum { SCOPES = 200 };
     static struct usher_watcher *watchers[SCOPES];
@@ -1251,7 +1251,7 @@ static void of_many(struct world *w)
             usher_unwatch(w->e, collected[i]);
 }
 
-TEST(each_of_many_hears_its_own)
+TEST(each_of_many_watchers_receives_its_own_scope)
 {
     on_each(of_many);
 }
@@ -1283,7 +1283,7 @@ static void of_no_room(struct world *w)
     usher_unwatch(w->e, watcher);
 }
 
-TEST(a_room_may_come_and_go)
+TEST(watcher_follows_a_room_that_closes_and_opens)
 {
     on_each(of_no_room);
 }
@@ -1536,7 +1536,7 @@ TEST(a_change_of_a_pool_during_a_read_is_no_gap)
 
 /* ---- what a store lost ---- */
 
-TEST(a_loss_is_told)
+TEST(loss_of_changes_is_notified)
 {
     struct usher_options options = USHER_OPTIONS_INIT;
     struct usher_watcher *live, *watcher;
@@ -1592,7 +1592,7 @@ TEST(a_loss_is_told)
 
 /* ---- with an authority ---- */
 
-TEST(serials_of_an_authority_are_told)
+TEST(serials_of_an_authority_are_notified)
 {
     static struct fake_authority authority;
     struct usher_watcher *watcher;
@@ -1631,7 +1631,7 @@ TEST(serials_of_an_authority_are_told)
 
 /* ---- processes and threads ---- */
 
-TEST(a_child_hears_nothing)
+TEST(child_process_receives_no_events)
 {
     struct usher_watcher *watcher, *childs;
     const struct usher_event *event;
@@ -1789,7 +1789,7 @@ static void crowded(struct world *w)
     (void)pthread_mutex_destroy(&c.lock);
 }
 
-TEST(nothing_is_missed_whoever_writes_and_collects)
+TEST(no_change_is_missed_with_many_writers_and_collectors)
 {
     on_each(crowded);
     on_each_with(crowded, 2);
@@ -1805,7 +1805,7 @@ static void ext_told(void *payload, const struct usher_extension_event *event)
         ++*n;
 }
 
-TEST(an_extension_is_fed)
+TEST(events_are_passed_to_an_extension)
 {
     struct usher_text value = { "3", 1 };
     struct usher_extension *x;

@@ -354,7 +354,7 @@ TEST(a_final_error_is_returned_at_once)
     }
 }
 
-TEST(a_manager_that_gives_nonsense_is_not_believed)
+TEST(invalid_segment_of_a_manager_is_not_used)
 {
     static const struct {
         struct usher_id_range range;
@@ -423,7 +423,7 @@ TEST(a_refiller_keeps_the_pauses)
 
 /* ---- close, options, figures ------------------------------------------------------ */
 
-TEST(close_releases_the_rest)
+TEST(close_returns_unused_ids)
 {
     struct manager m;
     struct usher_ids *ids;
@@ -499,7 +499,7 @@ TEST(wrong_options_are_refused)
 }
 
 /* The rest of a closed sub-range goes to others, but not to one that has had larger ids. */
-TEST(leftovers_go_where_they_keep_the_order)
+TEST(leftover_ids_keep_the_order_of_each_sub_range)
 {
     struct manager m;
     struct usher_ids *ids;

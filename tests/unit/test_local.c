@@ -214,7 +214,7 @@ static void ask(struct usher_engine *e, enum usher_verb verb, char names[COMMAND
     assert_int_equal(fake.n_found, COMMANDS);
 }
 
-TEST(a_store_hears_ahead_what_it_will_be_asked_for)
+TEST(store_gets_hints_of_the_records_of_a_batch)
 {
     static const enum usher_verb verbs[] = { USHER_NUMBER_SHOW, USHER_QUEUE_WHERE };
 
@@ -236,7 +236,7 @@ TEST(a_store_hears_ahead_what_it_will_be_asked_for)
     }
 }
 
-TEST(a_store_that_does_not_want_to_hear_is_not_told)
+TEST(store_without_expect_gets_no_hints)
 {
     struct usher_engine *e = fake_open(false);
     char names[COMMANDS][NAME];
@@ -247,7 +247,7 @@ TEST(a_store_that_does_not_want_to_hear_is_not_told)
 }
 
 /* Several threads, or nothing taken back: each is said by itself. */
-TEST(what_takes_back_gets_batches_of_any_scopes)
+TEST(batch_begins_one_transaction_for_any_capabilities)
 {
     static const struct {
         unsigned caps;

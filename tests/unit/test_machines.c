@@ -5,7 +5,7 @@
 #include "core/machine.h"
 
 /* The printed rows of a table are exactly those that are looked up. */
-TEST(the_rows_printed_are_the_rows_followed)
+TEST(printed_rows_are_those_that_are_looked_up)
 {
     for (size_t i = 0; usher__machines[i] != NULL; i++) {
         const struct usher__machine *m = usher__machines[i];
@@ -61,7 +61,7 @@ TEST(every_event_has_a_row)
     }
 }
 
-TEST(only_rows_that_are_ok_lead_elsewhere)
+TEST(only_rows_with_status_ok_change_the_state)
 {
     for (size_t i = 0; usher__machines[i] != NULL; i++)
         for (unsigned k = 0; k < usher__machines[i]->n_rows; k++) {

@@ -126,7 +126,7 @@ TEST(every_deadline_ends)
 }
 
 /* renew, expire, free and rest, which the specification describes in words. */
-TEST(the_events_of_our_own_do_what_they_are_for)
+TEST(internal_events_follow_the_specification)
 {
     static const struct cell cells[] = {
         { NODATA, RENEW, NODATA, USHER_MISSING },
@@ -562,7 +562,7 @@ static size_t encode(unsigned long code, char to[4])
     return 4;
 }
 
-TEST(every_code_point_is_judged_right)
+TEST(every_code_point_is_classified_correctly)
 {
     static bool pair[256][256];
     char bytes[16];
@@ -652,7 +652,7 @@ TEST(lists_of_groups_have_1_to_16_of_them)
     assert_non_null(usher__groups_fault(list, 4097));
 }
 
-TEST(lists_of_groups_are_taken_apart_in_order)
+TEST(lists_of_groups_are_split_in_order)
 {
     static const char text[] = "a,bb,*,\xe5\x8f\xb7";
     static const char *const want[] = { "a", "bb", "*", "\xe5\x8f\xb7" };

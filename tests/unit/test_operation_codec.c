@@ -168,7 +168,7 @@ TEST(an_answer_has_notices_rows_and_fields)
     usher_result_done(&r);
 }
 
-TEST(an_answer_of_another_length_is_not_understood)
+TEST(answer_of_another_length_is_invalid)
 {
     struct usher_result r;
     char longer[sizeof call_answer + 1];
@@ -235,7 +235,7 @@ TEST(a_failure_has_a_message_of_one_line)
                      USHER_INVALID);
 }
 
-TEST(a_failure_tells_of_what_was_applied_before_it)
+TEST(failed_answer_has_notices_of_earlier_changes)
 {
     static const char answer[] = "\x94\x20\xa2no\xb0"
                                  "0123456789abcdef"
@@ -272,7 +272,7 @@ static void tell_epoch(void *payload, const struct usher_notice *n)
     epochs_told[(*at)++] = n->epoch;
 }
 
-TEST(a_text_among_notices_is_the_epoch_of_those_behind_it)
+TEST(text_among_notices_is_the_epoch_of_later_ones)
 {
     static const char answer[] = "\x94\x20\xa2no\xb0"
                                  "0123456789abcdef"
@@ -308,7 +308,7 @@ TEST(a_text_among_notices_is_the_epoch_of_those_behind_it)
     assert_int_equal(n, 0);
 }
 
-TEST(any_byte_may_be_any_other)
+TEST(answer_with_any_changed_byte_is_valid_or_refused)
 {
     struct usher_result r;
 

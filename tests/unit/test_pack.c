@@ -134,7 +134,7 @@ static bool read_as(struct usher_unpacker *u, unsigned type, uint64_t *number,
     }
 }
 
-TEST(what_is_written_is_read_again)
+TEST(packed_values_are_read_again)
 {
     uint64_t random = 1;
 
@@ -205,7 +205,7 @@ TEST(what_is_written_is_read_again)
     }
 }
 
-TEST(lengths_are_not_believed)
+TEST(lengths_beyond_the_buffer_are_refused)
 {
     static const unsigned char heads[][9] = {
         { 0xdd, 0xff, 0xff, 0xff, 0xff },

@@ -180,7 +180,7 @@ static void in_order(struct world *w)
     must_be_silent(w->e);
 }
 
-TEST(each_has_one_reply_in_the_order_of_posting)
+TEST(each_posted_command_has_one_reply_in_order)
 {
     on_each(in_order);
 }
@@ -332,7 +332,7 @@ TEST(an_invalid_posted_command_is_answered_like_a_call)
     on_each(wrong);
 }
 
-TEST(a_call_that_is_wrong_posts_nothing)
+TEST(wrong_call_posts_nothing)
 {
     struct usher_command c = { USHER_NUMBER_STATS, USHER_TO_NUL, "p", NULL, 0, NULL };
     struct world w;
@@ -606,7 +606,7 @@ TEST(a_long_deadline_is_not_cut_by_a_short_one)
     world_close(&w);
 }
 
-TEST(a_store_at_work_keeps_nobody_from_posting)
+TEST(commands_are_posted_while_the_store_is_at_work)
 {
     struct thread collector;
     struct slow f;
@@ -687,7 +687,7 @@ static void *crowd_work(void *payload)
     return NULL;
 }
 
-TEST(a_worker_does_it_and_two_others_collect)
+TEST(worker_executes_while_two_threads_collect)
 {
     enum { N = 5000 };
     static struct crowd c;
@@ -958,7 +958,7 @@ static bool oom_run(const struct test_store *store, unsigned long at, bool for_e
     return fired;
 }
 
-TEST(without_memory_what_is_posted_has_its_answer)
+TEST(posted_commands_are_answered_without_memory)
 {
     for (unsigned i = 0; i < n_stores; i++)
         for (int for_ever = 0; for_ever < 2; for_ever++)

@@ -84,7 +84,7 @@ static bool is_out(enum usher_noun noun, const struct usher_record *r, const str
     return fault != NULL && strcmp(fault, want) == 0;
 }
 
-TEST(no_two_numbers_of_a_kind_have_one_place)
+TEST(no_two_numbers_of_a_record_kind_share_an_index)
 {
     for (size_t i = 0; i < sizeof nouns / sizeof *nouns; i++) {
         struct row rows[ROWS_MAX];

@@ -19,7 +19,7 @@ static void said(int64_t sent, int64_t received, int64_t server, const char *wor
         fail_msg("%s: not %s", line, words);
 }
 
-TEST(a_clock_that_is_right_is_not_spoken_of)
+TEST(right_clock_is_not_logged)
 {
     said(T, T, T, NULL);
     said(T, T + 300, T + 100, NULL);
@@ -39,7 +39,7 @@ TEST(a_clock_off_by_more_than_a_second_is_logged)
 }
 
 /* It read its clock at some moment between, so the round trip is in its favour. */
-TEST(the_round_trip_is_in_its_favour)
+TEST(round_trip_is_not_counted_as_clock_error)
 {
     for (int64_t way = 0; way <= 20 * S; way += S / 4) {
         said(T, T + way, T + way + S, NULL);
@@ -49,7 +49,7 @@ TEST(the_round_trip_is_in_its_favour)
     }
 }
 
-TEST(nothing_is_known_if_ones_own_clock_was_set_meanwhile)
+TEST(offset_is_unknown_when_the_local_clock_was_set)
 {
     said(T, T - 1, T + 3600 * S, NULL);
     said(T + 3600 * S, T, T, NULL);

@@ -691,7 +691,7 @@ static void play_noise(struct peer *p, int fd)
 
 /* Valid replies with a few bytes changed: whatever comes of it, it ends, and the reader
  * sees nothing that the scanner did not accept. */
-TEST(noise_is_survived)
+TEST(random_noise_does_no_harm)
 {
     static const char alphabet[] = "+-:$*0123456789\r\n\0x";
     static char noise[NOISE_ROUNDS][NOISE_SIZE];
@@ -934,7 +934,7 @@ static void play_read_after_the_client_left(struct peer *p, int fd)
 
 /* The server receives everything that was handed to the kernel (there it does not have to go over a
  * network): exactly the requests before unsent_from, the last one perhaps in part. */
-TEST(unsent_requests_are_told_to_the_byte)
+TEST(unsent_requests_are_counted_exactly)
 {
     size_t request = strlen("*2\r\n$4\r\nECHO\r\n$4000\r\n") + 4000 + 2;
     struct world w;
@@ -969,7 +969,7 @@ static void play_full_socket(struct peer *p, int fd)
         peer_say(p, fd, "+OK\r\n");
 }
 
-TEST(a_request_behind_a_full_socket_is_unavailable)
+TEST(request_after_a_full_socket_is_unavailable)
 {
     size_t header = strlen("*2\r\n$4\r\nECHO\r\n$123456\r\n") + 2;
     size_t size = (size_t)8 << 20;
@@ -1010,7 +1010,7 @@ static void play_answer_first_and_go(struct peer *p, int fd)
     peer_say(p, fd, "$1\r\nv\r\n");
 }
 
-TEST(a_server_gone_while_sending_kills_nobody)
+TEST(server_that_ends_during_a_send_raises_no_signal)
 {
     struct world w;
     int families[] = { AF_INET, AF_UNIX };
@@ -1049,7 +1049,7 @@ TEST(a_server_gone_while_sending_kills_nobody)
     }
 }
 
-TEST(a_server_that_hung_up_meanwhile_gets_nothing)
+TEST(closed_connection_gets_no_request)
 {
     struct usher__redis_conn *second;
     struct world w;
@@ -1073,7 +1073,7 @@ TEST(a_server_that_hung_up_meanwhile_gets_nothing)
     world_close(&w);
 }
 
-TEST(a_farewell_is_told_and_nothing_is_sent)
+TEST(error_before_a_hangup_is_reported_and_nothing_sent)
 {
     static const struct {
         const char *words, *message;
@@ -1515,7 +1515,7 @@ TEST(the_handshake_is_one_write)
     }
 }
 
-TEST(a_refused_handshake_is_told_and_the_password_is_not)
+TEST(refused_handshake_is_reported_without_password)
 {
     static const struct {
         const char *answers, *part, *absent;
@@ -1594,7 +1594,7 @@ TEST(words_that_repeat_the_password_are_withheld)
 }
 
 /* Servers repeat arguments; a short password is withheld if it is one. */
-TEST(arguments_are_left_out)
+TEST(arguments_in_server_errors_are_left_out)
 {
     static const struct {
         const char *password, *words, *shown;
@@ -1631,7 +1631,7 @@ TEST(arguments_are_left_out)
 }
 
 /* A server that takes no more clients says so, and hangs up. */
-TEST(a_refusal_of_the_connection_is_shown)
+TEST(refusal_of_a_connection_is_reported)
 {
     static const char *const rows[] = { "-ERR max number of clients reached\r\n\0",
                                         "-DENIED Redis is running in protected mode\r\n\0" };
@@ -1650,7 +1650,7 @@ TEST(a_refusal_of_the_connection_is_shown)
     }
 }
 
-TEST(a_server_that_hangs_up_may_speak_tls)
+TEST(hangup_of_a_server_is_reported_with_a_tls_hint)
 {
     struct world w;
 

@@ -163,7 +163,7 @@ static bool replica(const char *lines, struct usher_node *node,
     return usher__redis_replica(&info, 0, node, address);
 }
 
-TEST(replicas_are_read_as_they_are_told)
+TEST(replica_lines_of_all_versions_are_read)
 {
     /* Redis 6.2 and 7; 8 with io-thread and type; Valkey 8 with type */
     static const char *const lines[] = {

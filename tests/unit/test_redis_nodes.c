@@ -39,7 +39,7 @@ static unsigned number(struct usher__redis_store *s, unsigned i)
     return usher__redis_node_at(s, &at);
 }
 
-TEST(a_node_that_is_gone_leaves_its_number)
+TEST(number_of_a_gone_node_is_used_again)
 {
     struct usher__redis_store *s = calloc(1, sizeof *s);
     struct usher__redis_node *first;

@@ -143,7 +143,7 @@ static void expect_brief(const struct usher_operation *c, int64_t now_ms, unsign
     freeReplyObject(reply);
 }
 
-TEST(brief_commands_are_read_by_the_server)
+TEST(short_form_commands_are_read_by_the_server)
 {
     struct usher_operation c = { .verb = USHER_NUMBER_CALL };
     char longest[USHER_NAME_MAX + 1], expected[4 * USHER_NAME_MAX];
@@ -215,7 +215,7 @@ TEST(a_command_with_options_has_no_short_form)
 #undef NOT_BRIEF
 }
 
-TEST(brief_answers_are_understood_whole_or_not_at_all)
+TEST(short_answers_are_read_whole_or_refused)
 {
     static const char called[] = "\1"
                                  "00000000000000ff"

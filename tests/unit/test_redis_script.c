@@ -64,7 +64,7 @@ static const char *part_of(const char *all, const char *begin, const char *end, 
 }
 
 /* S.move() and S.slots() of common.lua, called with what the constants say. */
-TEST(both_sides_have_the_same_moves)
+TEST(c_and_lua_have_the_same_moves)
 {
     static const char moves[] = "local NUMBER_MOVES = ", lists[] = "local NUMBER_LISTS = ";
     const struct usher__machine *m = &usher__number_machine;
@@ -142,7 +142,7 @@ TEST(every_setting_but_outages_turns_the_fast_path_off)
     free(all);
 }
 
-TEST(both_sides_draw_the_same)
+TEST(c_and_lua_draw_the_same_numbers)
 {
     static const char begin[] = "function S.draw(", end[] = "\nend\n";
     static const uint64_t edges[] = { 0,
@@ -502,7 +502,7 @@ TEST(each_noun_needs_its_own_right)
 }
 
 /* At once, though there is time; and again when it may: by either right. */
-TEST(a_user_who_cannot_load_a_script_is_told_at_once)
+TEST(missing_right_to_load_scripts_is_reported_at_once)
 {
     for (const struct least *l = leasts; l < leasts + LEASTS; l++) {
         struct usher_engine *e = open_least(l, true, "+script|load");
@@ -778,7 +778,7 @@ static size_t words_of_last_call(size_t *ret_calls)
     return words;
 }
 
-TEST(rights_are_asked_once_and_cost_no_call)
+TEST(rights_are_checked_once_without_a_further_call)
 {
     struct usher_engine *e = open_least(&leasts[0], true, NULL);
     char message[192], line[32];
@@ -912,7 +912,7 @@ static const struct first {
 
 /* As a server since the fix of March 2026 does: a sample with a wrong number of arguments is an
  * error. */
-TEST(rights_are_asked_with_whole_sample_calls)
+TEST(rights_are_checked_with_whole_sample_calls)
 {
     static const char strict[] = "(function(...)"
                                  " local info = redis.call('COMMAND', 'INFO', (...))[1]"
@@ -939,7 +939,7 @@ TEST(rights_are_asked_with_whole_sample_calls)
     }
 }
 
-TEST(a_right_that_cannot_be_asked_refuses_nothing)
+TEST(failed_check_of_a_right_refuses_nothing)
 {
     for (const struct first *f = firsts; f < firsts + FIRSTS; f++)
         assert_checked_by(f->noun, "(function() error('ERR no such question') end)", f->words);
@@ -964,7 +964,7 @@ TEST(no_script_names_keys_of_two_slots)
 }
 
 /* Redis 6.2: as if there were none. */
-TEST(a_server_that_cannot_be_asked_is_not)
+TEST(script_works_without_acl_check_cmd)
 {
     char *script = text_of(false);
     redisReply *reply;
@@ -985,7 +985,7 @@ TEST(a_server_that_cannot_be_asked_is_not)
 
 /* A script asks for each command that it calls, but for those that it can do without, and for
  * PERSIST, which is the first write of the one command that needs it. */
-TEST(every_command_of_the_scripts_is_asked_for)
+TEST(rights_for_every_command_of_scripts_are_checked)
 {
     static const char *const nouns[] = { "number", "queue", "room", "rooms", "serial", "id" };
     static const char begin[] = "call('";
@@ -1101,7 +1101,7 @@ static struct usher_engine *open_with(const char *options)
 }
 
 /* They keep or give back what they hold; what would take more is refused. */
-TEST(holders_go_on_when_the_memory_is_full)
+TEST(holders_continue_when_the_memory_is_full)
 {
     /* a command that is refused is tried until its deadline */
     struct usher_engine *e = open_with("timeout=500"), *check = open_with("timeout=60000");
@@ -1288,7 +1288,7 @@ static void make_stays(struct usher_engine *e)
 }
 
 /* A table of keys that grows and shrinks between the pages, of which most end within a reply. */
-TEST(pages_of_scopes_bear_a_table_that_is_resized)
+TEST(pages_of_scopes_are_right_when_a_table_is_resized)
 {
     struct usher_engine *e = open_admin();
 
@@ -1394,7 +1394,7 @@ static void check_many(struct usher_engine *e, unsigned n)
 }
 
 /* P23: the cost of a page is that of its own scopes, whatever the store has besides. */
-TEST(a_page_of_many_scopes_costs_what_it_shows)
+TEST(cost_of_a_page_of_scopes_depends_on_its_rows)
 {
     enum { MANY = 100000 };
     static const int64_t sizes[] = { 100, 1000, 10000 };

@@ -461,7 +461,7 @@ TEST(no_ranges_are_a_view_that_covers_nothing)
     usher__redis_view_free(&alloc, NULL);
 }
 
-TEST(gaps_are_nobodys)
+TEST(slots_in_gaps_have_no_owner)
 {
     struct usher__redis_view *v =
         understood(LIST(LIST(num(0), num(3), NODE("a", 1)), LIST(num(7), num(12), NODE("b", 1)),
@@ -479,7 +479,7 @@ TEST(gaps_are_nobodys)
     drop(v);
 }
 
-TEST(of_ranges_that_overlap_the_later_one_holds)
+TEST(later_of_two_overlapping_ranges_wins)
 {
     struct usher__redis_view *v =
         understood(LIST(LIST(num(0), num(100), NODE("a", 1)), LIST(num(50), num(60), NODE("b", 1)),
@@ -498,7 +498,7 @@ TEST(of_ranges_that_overlap_the_later_one_holds)
     drop(v);
 }
 
-TEST(no_host_is_that_of_the_node_asked)
+TEST(missing_host_is_that_of_the_queried_node)
 {
     static const struct usher__redis_address file = { "", 0 };
     struct usher__redis_view *v = NULL;
@@ -562,7 +562,7 @@ TEST(a_host_that_cannot_be_one_spoils_the_answer)
     }
 }
 
-TEST(one_that_does_not_know_its_name_is_left_out)
+TEST(node_without_a_known_name_is_left_out)
 {
     struct usher__redis_view *v = understood(LIST(
         LIST(num(0), num(99), LIST(text_reply("?"), num(7001), text_reply(ID_1)), NODE("b", 2)),
@@ -579,7 +579,7 @@ TEST(one_that_does_not_know_its_name_is_left_out)
     one_node(NODE("d", 0), NULL, 0);
 }
 
-TEST(strange_fields_of_a_node_are_passed_over)
+TEST(unknown_fields_of_a_node_are_ignored)
 {
     redisReply *strange = of_type(99);
 
@@ -668,7 +668,7 @@ TEST(the_address_of_a_master_is_read_from_a_sentinel)
     }
 }
 
-TEST(each_address_stands_once_and_the_master_wins)
+TEST(each_address_is_listed_once_and_the_master_wins)
 {
     redisReply *id_1 = text_reply(ID_1), *id_2 = text_reply(ID_2);
     struct usher__redis_view *v = understood(
@@ -809,7 +809,7 @@ static redisReply *many(size_t masters, size_t replicas)
     return reply;
 }
 
-TEST(there_are_so_many_members_and_no_more)
+TEST(members_of_an_answer_are_limited)
 {
     struct usher__redis_view *v;
     redisReply *ranges;
@@ -999,7 +999,7 @@ static void mutate(struct bytes *b)
     }
 }
 
-TEST(a_spoilt_answer_is_refused_or_sound)
+TEST(damaged_answer_is_refused_or_valid)
 {
     static const struct simple_member *owner[USHER__REDIS_SLOTS];
     struct simple_member members[64];
@@ -1096,7 +1096,7 @@ TEST_WITH(a_redirect_names_slot_and_address, NULL, NULL)
           "redis-0.redis.svc.cluster.local", 6379);
 }
 
-TEST_WITH(its_port_is_after_the_last_colon, NULL, NULL)
+TEST_WITH(redirect_has_its_port_after_the_last_colon, NULL, NULL)
 {
     leads("MOVED 3999 ::1:6381", 3999, "::1", 6381);
     leads("MOVED 3999 2001:db8:0:0:1:0:0:1:6381", 3999, "2001:db8:0:0:1:0:0:1", 6381);
@@ -1104,7 +1104,7 @@ TEST_WITH(its_port_is_after_the_last_colon, NULL, NULL)
     leads("ASK 3999 [fe80::1%eth0]:6381", 3999, "fe80::1%eth0", 6381);
 }
 
-TEST_WITH(without_a_host_it_leads_to_that_of_the_node_asked, NULL, NULL)
+TEST_WITH(redirect_without_a_host_is_to_the_queried_node, NULL, NULL)
 {
     static const struct usher__redis_address file = { "", 0 };
     struct usher__redis_address at = { "::1", 7000 };
@@ -1119,7 +1119,7 @@ TEST_WITH(without_a_host_it_leads_to_that_of_the_node_asked, NULL, NULL)
     assert_int_equal(at.port, 6381);
 }
 
-TEST_WITH(what_is_cut_leads_nowhere, NULL, NULL)
+TEST_WITH(truncated_redirect_is_refused, NULL, NULL)
 {
     static const char moved[] = "MOVED 3999 127.0.0.1:6381", ask[] = "ASK 3999 [::1]:6381";
 
@@ -1130,7 +1130,7 @@ TEST_WITH(what_is_cut_leads_nowhere, NULL, NULL)
         leads_nowhere_n(ask, n, &asked);
 }
 
-TEST_WITH(what_is_no_redirect_leads_nowhere, NULL, NULL)
+TEST_WITH(text_that_is_no_redirect_is_refused, NULL, NULL)
 {
     static const char *const junk[] = {
         "",
@@ -1201,7 +1201,7 @@ TEST_WITH(what_is_no_redirect_leads_nowhere, NULL, NULL)
     leads_nowhere_n("MOVED\0003999 a:1", 14, &asked);
 }
 
-TEST_WITH(its_host_has_so_many_bytes_and_no_more, NULL, NULL)
+TEST_WITH(redirect_with_a_host_too_long_is_refused, NULL, NULL)
 {
     char words[400] = "MOVED 3999 ", host[USHER__REDIS_HOST_MAX];
 
@@ -1218,7 +1218,7 @@ TEST_WITH(its_host_has_so_many_bytes_and_no_more, NULL, NULL)
 }
 
 /* A redirect that is understood means the same when it is written again. */
-TEST_WITH(a_spoilt_redirect_is_refused_or_sound, NULL, NULL)
+TEST_WITH(damaged_redirect_is_refused_or_valid, NULL, NULL)
 {
     static const char *const good[] = { "MOVED 3999 127.0.0.1:6381", "ASK 1 [2001:db8::1]:6381",
                                         "MOVED 16383 redis-0.redis:65535", "ASK 9 :1",

@@ -83,7 +83,7 @@ static void assert_classes(const struct row *rows, size_t n)
     "the command arguments"
 
 /* To EVALSHA, SCRIPT LOAD and what the handshake sends themselves. */
-TEST(classes_hold_for_what_is_said_at_the_door)
+TEST(errors_before_execution_have_their_classes)
 {
     static const struct row rows[] = {
         /* src/cluster.c: clusterRedirectClient(); the endpoint since 7.0: clusterNode… or
@@ -238,7 +238,7 @@ TEST(classes_hold_for_what_is_said_at_the_door)
  * Errors of redis.call() about the state of the server, before the first write.  6.2 checks it
  * before each write, except for memory; what can have changed since the first one is unsure.
  */
-TEST(classes_hold_for_the_state_of_the_server_inside_of_a_script)
+TEST(errors_of_server_state_in_a_script_have_their_classes)
 {
     static const struct row rows[] = {
         /* src/scripting.c: luaRedisGenericCommand() */
@@ -276,7 +276,7 @@ TEST(classes_hold_for_the_state_of_the_server_inside_of_a_script)
 }
 
 /* A right, a key, a mistake: at any time. */
-TEST(classes_hold_for_what_may_come_from_the_middle_of_a_script)
+TEST(errors_within_a_script_have_their_classes)
 {
     static const struct row rows[] = {
         /* src/scripting.c: luaRedisGenericCommand(), evalGenericCommand() */
@@ -410,7 +410,7 @@ TEST(classes_hold_for_what_may_come_from_the_middle_of_a_script)
 }
 
 /* Errors of lua/rights.lua, before any write. */
-TEST(classes_hold_for_what_our_scripts_say_of_rights)
+TEST(errors_of_our_rights_check_have_their_classes)
 {
     static const struct row rows[] = {
         { "ours", "NOPERM the user lacks the right to ZADD on t:{desk}:number:index",
@@ -421,7 +421,7 @@ TEST(classes_hold_for_what_our_scripts_say_of_rights)
     ASSERT_CLASSES(rows);
 }
 
-TEST(classes_hold_for_words_that_may_be_of_anywhere)
+TEST(errors_of_unknown_place_have_their_classes)
 {
     static const struct row rows[] = {
         /* a server that does not say that it was in a script */
@@ -467,7 +467,7 @@ TEST(classes_hold_for_words_that_may_be_of_anywhere)
     ASSERT_CLASSES(rows);
 }
 
-TEST(what_is_no_error_is_ok_and_a_nul_ends_no_text)
+TEST(reply_without_error_is_ok_and_nul_ends_no_text)
 {
     static char zeros[] = "OOM\0 LOADING";
     struct redisReply r;

@@ -420,7 +420,7 @@ static void assert_begins_anew(struct world *w)
     w->asked = q;
 }
 
-TEST(a_page_of_another_version_without_the_changes_begins_anew)
+TEST(page_without_its_changes_restarts_the_copy)
 {
     struct world *w = *state;
 
@@ -432,7 +432,7 @@ TEST(a_page_of_another_version_without_the_changes_begins_anew)
     assert_version(w, 11);
 }
 
-TEST(a_page_of_another_epoch_begins_anew)
+TEST(page_of_another_epoch_restarts_the_copy)
 {
     struct world *w = *state;
 
@@ -441,7 +441,7 @@ TEST(a_page_of_another_epoch_begins_anew)
     assert_begins_anew(w);
 }
 
-TEST(a_log_that_does_not_reach_back_to_a_page_begins_anew)
+TEST(log_too_short_for_a_page_restarts_the_copy)
 {
     struct world *w = *state;
 
@@ -450,7 +450,7 @@ TEST(a_log_that_does_not_reach_back_to_a_page_begins_anew)
     assert_begins_anew(w);
 }
 
-TEST(a_page_of_another_history_begins_anew)
+TEST(page_of_another_history_restarts_the_copy)
 {
     struct world *w = *state;
 
@@ -569,7 +569,7 @@ TEST(an_answer_that_comes_twice_is_ignored)
     assert_int_equal(about(w).members, 2);
 }
 
-TEST(an_answer_to_an_older_question_is_ignored)
+TEST(answer_to_an_older_query_is_ignored)
 {
     struct world *w = *state;
     struct usher_replica_question old;
@@ -583,7 +583,7 @@ TEST(an_answer_to_an_older_question_is_ignored)
     assert_int_equal(answer(w), APPLY);
 }
 
-TEST(rows_that_cannot_be_begin_anew)
+TEST(impossible_rows_restart_the_copy)
 {
     struct world *w = *state;
 
@@ -621,7 +621,7 @@ TEST(rows_that_cannot_be_begin_anew)
     assert_int_equal(answer(w), APPLY);
 }
 
-TEST(a_store_that_failed_is_asked_again)
+TEST(failed_query_is_repeated)
 {
     struct world *w = *state;
 
@@ -684,7 +684,7 @@ TEST(notices_of_other_rooms_are_ignored)
     assert_int_equal(usher_replica_notice(w->r, &n), APPLY);
 }
 
-TEST(a_gap_asks_for_what_is_missing)
+TEST(gap_requests_the_missing_changes)
 {
     struct world *w = *state;
 
@@ -703,7 +703,7 @@ TEST(a_gap_asks_for_what_is_missing)
     assert_field(w, "g", "2");
 }
 
-TEST(a_question_is_asked_once)
+TEST(query_is_requested_once)
 {
     struct world *w = *state;
 
@@ -746,7 +746,7 @@ TEST(the_answer_to_a_gap_that_closed_is_ignored)
     assert_true(usher_replica_current(w->r));
 }
 
-TEST(more_changes_than_one_answer_has_are_asked_for)
+TEST(changes_beyond_one_answer_are_requested)
 {
     struct world *w = *state;
 
@@ -764,7 +764,7 @@ TEST(more_changes_than_one_answer_has_are_asked_for)
     assert_true(usher_replica_current(w->r));
 }
 
-TEST(a_log_that_does_not_reach_back_pulls)
+TEST(log_too_short_requests_a_snapshot)
 {
     struct world *w = *state;
 
@@ -780,7 +780,7 @@ TEST(a_log_that_does_not_reach_back_pulls)
     assert_true(usher_replica_current(w->r));
 }
 
-TEST(changes_with_a_gap_or_no_notices_pull)
+TEST(changes_with_a_gap_or_no_notices_request_a_snapshot)
 {
     struct world *w = *state;
 
@@ -837,7 +837,7 @@ TEST(early_notices_are_bounded_in_bytes)
     assert_true(about(w).early < 64);
 }
 
-TEST(notices_heard_while_pulling_are_not_lost)
+TEST(notices_received_while_pulling_are_not_lost)
 {
     struct world *w = *state;
 
@@ -852,7 +852,7 @@ TEST(notices_heard_while_pulling_are_not_lost)
     assert_true(usher_replica_current(w->r));
 }
 
-TEST(a_notice_too_large_to_be_told_pulls)
+TEST(notice_without_its_data_requests_a_snapshot)
 {
     struct world *w = *state;
     struct usher_notice n =
@@ -973,7 +973,7 @@ TEST(a_heartbeat_of_the_same_version_changes_nothing)
     assert_true(usher_replica_current(w->r));
 }
 
-TEST(a_heartbeat_ahead_asks_for_what_is_missing)
+TEST(heartbeat_ahead_requests_the_missing_changes)
 {
     struct world *w = *state;
 
@@ -987,7 +987,7 @@ TEST(a_heartbeat_ahead_asks_for_what_is_missing)
     assert_true(usher_replica_current(w->r));
 }
 
-TEST(another_epoch_pulls)
+TEST(another_epoch_requests_a_snapshot)
 {
     struct world *w = *state;
 
@@ -1004,7 +1004,7 @@ TEST(another_epoch_pulls)
     assert_int_equal(HEAR(w, 12, USHER_ROOM_SET, .data = "f=2"), PULL);
 }
 
-TEST(another_epoch_heard_while_pulling_pulls_again)
+TEST(another_epoch_during_a_pull_pulls_again)
 {
     struct world *w = *state;
 
@@ -1020,7 +1020,7 @@ TEST(another_epoch_heard_while_pulling_pulls_again)
     assert_true(usher_replica_current(w->r));
 }
 
-TEST(two_epochs_heard_while_pulling_pull_again)
+TEST(two_epochs_during_a_pull_pull_again)
 {
     struct world *w = *state;
 
@@ -1032,7 +1032,7 @@ TEST(two_epochs_heard_while_pulling_pull_again)
     assert_false(usher_replica_current(w->r));
 }
 
-TEST(a_doubt_of_before_the_question_is_settled)
+TEST(doubt_from_before_the_query_is_settled)
 {
     struct world *w = *state;
 
@@ -1053,7 +1053,7 @@ static void follow_three(struct world *w)
     assert_int_equal(HEAR_SET(w, 13, "f=3"), APPLY);
 }
 
-TEST(a_late_heartbeat_is_cleared_up_by_changes)
+TEST(late_heartbeat_is_settled_by_changes)
 {
     struct world *w = *state;
 
@@ -1066,7 +1066,7 @@ TEST(a_late_heartbeat_is_cleared_up_by_changes)
     assert_true(usher_replica_current(w->r));
 }
 
-TEST(a_doubt_that_came_behind_the_question_stays)
+TEST(doubt_that_came_after_the_query_stays)
 {
     struct world *w = *state;
 
@@ -1079,7 +1079,7 @@ TEST(a_doubt_that_came_behind_the_question_stays)
     assert_false(usher_replica_current(w->r));
 }
 
-TEST(nothing_is_applied_while_it_may_have_fallen)
+TEST(nothing_is_applied_while_a_rollback_is_possible)
 {
     struct world *w = *state;
 
@@ -1095,7 +1095,7 @@ TEST(nothing_is_applied_while_it_may_have_fallen)
     assert_true(usher_replica_current(w->r));
 }
 
-TEST(a_version_that_fell_pulls)
+TEST(lower_version_requests_a_snapshot)
 {
     struct world *w = *state;
 
@@ -1111,7 +1111,7 @@ TEST(a_version_that_fell_pulls)
     assert_true(usher_replica_current(w->r));
 }
 
-TEST(a_fall_is_seen_when_the_versions_have_caught_up)
+TEST(rollback_is_noticed_when_versions_have_caught_up)
 {
     struct world *w = *state;
 
@@ -1151,7 +1151,7 @@ TEST(early_notices_above_a_heartbeat_are_not_trusted)
     assert_field(w, "g", "3");
 }
 
-TEST(a_fall_to_what_was_before_is_asked_for)
+TEST(rollback_far_beyond_known_versions_is_queried)
 {
     struct world *w = *state;
 
@@ -1165,7 +1165,7 @@ TEST(a_fall_to_what_was_before_is_asked_for)
     assert_int_equal(answer(w), PULL);
 }
 
-TEST(a_heartbeat_of_another_history_pulls)
+TEST(heartbeat_of_another_history_requests_a_snapshot)
 {
     struct world *w = *state;
 
@@ -1203,7 +1203,7 @@ TEST(a_notice_of_another_history_is_not_applied)
 }
 
 /* A notice received after a query may be of a later history than the answer. */
-TEST(another_history_heard_while_pulling_pulls_again)
+TEST(another_history_during_a_pull_pulls_again)
 {
     struct world *w = *state;
 
@@ -1255,7 +1255,7 @@ TEST(an_answer_that_differs_from_an_early_notice_pulls)
     assert_int_equal(answer(w), PULL);
 }
 
-TEST(a_store_below_what_was_heard_fell)
+TEST(store_below_the_last_notice_was_rolled_back)
 {
     struct world *w = *state;
 
@@ -1273,7 +1273,7 @@ TEST(a_store_below_what_was_heard_fell)
     assert_true(usher_replica_current(w->r));
 }
 
-TEST(a_digest_shows_what_nothing_else_did)
+TEST(digest_shows_a_difference_that_notices_did_not)
 {
     struct world *w = *state;
     char digest[33];
@@ -1403,7 +1403,7 @@ TEST(the_later_version_of_a_field_counts)
     assert_counts(w, "nobody", "mic", NULL);
 }
 
-TEST(a_lock_is_seen)
+TEST(lock_and_unlock_are_applied)
 {
     struct world *w = *state;
 
@@ -1495,7 +1495,7 @@ TEST(copies_of_one_state_have_one_digest)
     assert_string_equal(first, second);
 }
 
-TEST(everything_that_is_seen_is_in_the_digest)
+TEST(digest_covers_every_visible_change)
 {
     static const struct told change[] = {
         { 11, USHER_ROOM_SET, .data = "f=1" },
@@ -1530,7 +1530,7 @@ TEST(everything_that_is_seen_is_in_the_digest)
     }
 }
 
-TEST(an_own_value_that_does_not_count_is_not_in_the_digest)
+TEST(overridden_value_is_not_in_the_digest)
 {
     struct world *w = *state;
     char with[33], without[33];
@@ -1588,7 +1588,7 @@ static void live(struct world *w)
     }
 }
 
-TEST(without_memory_it_pulls_again)
+TEST(replica_pulls_again_when_memory_runs_out)
 {
     struct world *w = *state;
     struct usher_replica *r = w->r;

@@ -26,7 +26,7 @@ static void round_trip(uint64_t value)
     assert_true((uint64_t)back == value);
 }
 
-TEST(a_number_is_two_and_its_digits)
+TEST(wide_numbers_are_printed_and_read_again)
 {
     uint64_t at = 1;
 
@@ -40,7 +40,7 @@ TEST(a_number_is_two_and_its_digits)
     round_trip(UINT64_C(18446000000000000000) - 1);
 }
 
-TEST(what_is_no_number_is_not_read)
+TEST(text_that_is_no_number_is_refused)
 {
     static const char *const wrong[] = { "",
                                          "01",
@@ -66,7 +66,7 @@ TEST(what_is_no_number_is_not_read)
     assert_int_equal(value, 0);
 }
 
-TEST(what_cannot_be_a_counter_is_found)
+TEST(impossible_counter_is_found)
 {
     static const int64_t good[][2] = { { 0, 0 }, { 0, 999999999 }, { 9223372036, 854775807 } };
     static const int64_t bad[][2] = {
@@ -137,7 +137,7 @@ TEST(the_step_doubles_and_halves_within_bounds)
     assert_int_equal(usher__segment_step(5000, 15, 10, 5000, 1000), 5000);
 }
 
-TEST(the_mark_leaves_a_share)
+TEST(refill_mark_leaves_its_share)
 {
     assert_int_equal(usher__segment_mark(1000, 20), 800);
     assert_int_equal(usher__segment_mark(10, 50), 5);
@@ -189,7 +189,7 @@ TEST(the_largest_range_decodes)
     assert_int_equal(usher_scramble(&s, 0), -1);
 }
 
-TEST(keys_make_a_difference_and_neighbours_part)
+TEST(scramble_depends_on_the_key_and_parts_neighbours)
 {
     struct usher_scrambler a, b;
     int alike = 0, neighbours = 0, changed = 0;

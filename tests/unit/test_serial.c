@@ -270,7 +270,7 @@ TEST(numbers_are_printed_and_read_at_every_edge)
     }
 }
 
-TEST(a_serial_that_was_not_printed_so_is_not_read)
+TEST(serial_in_another_format_is_not_read)
 {
     static const char *const bad[] = { "",
                                        "X",
@@ -356,7 +356,7 @@ TEST(the_limit_is_the_last_number_that_fits)
 
 /* ---- demand ------------------------------------------------------------------------- */
 
-TEST(windows_slide_as_a_plain_model_says)
+TEST(sliding_windows_agree_with_a_plain_model)
 {
     int64_t taken[4000][2];
     int64_t bucket = 0, use[USHER__USE_PERIODS / 2] = { 0 };

@@ -863,7 +863,7 @@ TEST(a_change_that_fails_cannot_be_committed)
     s->ops->close(s);
 }
 
-TEST(what_could_not_be_read_again_is_not_written)
+TEST(record_that_could_not_be_read_again_is_not_written)
 {
     struct place *p = *state;
     struct usher_record_store *s = open_at(p);
@@ -906,7 +906,7 @@ TEST(what_could_not_be_read_again_is_not_written)
     s->ops->close(s);
 }
 
-TEST(more_scopes_than_are_remembered)
+TEST(more_scopes_than_the_cache_holds_are_read)
 {
     struct place *p = *state;
     struct usher_record_store *s = open_at(p);
@@ -1289,7 +1289,7 @@ static enum usher_status stop_at_third(void *payload, const struct usher_item *i
     return ++st->items == 3 ? st->answer : USHER_OK;
 }
 
-TEST(a_scan_holds_up_nobody_and_stops_when_told)
+TEST(scan_blocks_no_writer_and_stops_on_request)
 {
     struct place *p = *state;
     struct usher_record_store *s = open_at(p);
@@ -1452,7 +1452,7 @@ static unsigned faults_of(struct usher_record_store *s)
     return f.n;
 }
 
-TEST(a_place_in_a_long_list_is_told_from_counts)
+TEST(rank_in_a_long_list_is_computed_from_counts)
 {
     static const char *const wrong[] = {
         "UPDATE place SET n = n + 1 WHERE rowid_of = 1",
@@ -1741,7 +1741,7 @@ static uint64_t faults_found(struct usher_engine *e)
     return found;
 }
 
-TEST(the_audit_checks_places)
+TEST(audit_checks_rank_pages)
 {
     struct place *p = *state;
     struct usher_engine *e = engine_at(p);
@@ -1988,7 +1988,7 @@ TEST(a_locked_file_is_waited_for_until_the_deadline)
 }
 
 /* With any damaged page there is no crash, and each command has an answer. */
-TEST(damaged_pages_are_answers)
+TEST(damaged_page_causes_no_crash)
 {
     struct place *p = *state;
     struct usher_record_store *s = open_at(p);
@@ -2115,7 +2115,7 @@ TEST(an_index_out_of_order_is_not_followed)
     }
 }
 
-TEST(values_that_cannot_be_ours_are_corrupt)
+TEST(impossible_values_are_corrupt)
 {
     static const char *const records[] = {
         "UPDATE record SET ord = -1",
@@ -2561,7 +2561,7 @@ static struct usher_record_store *open_full(struct place *p)
     return s;
 }
 
-TEST_WITH(where_memory_cannot_be_shared_is_no_place_for_it, faulty_set_up, faulty_tear_down)
+TEST_WITH(file_is_refused_where_memory_cannot_be_shared, faulty_set_up, faulty_tear_down)
 {
     struct place *p = *state;
 
@@ -2599,7 +2599,7 @@ static bool killed_now_has(struct place *p, const char *id)
 
 /* Each write and each sync of a transaction fails in each way: what is said to have been
  * left out is not there, also after all processes were killed, and the next one succeeds. */
-TEST_WITH(a_commit_that_fails_says_what_became_of_it, faulty_set_up, faulty_tear_down)
+TEST_WITH(failed_commit_reports_its_outcome, faulty_set_up, faulty_tear_down)
 {
     static const struct {
         enum call call;
@@ -2862,7 +2862,7 @@ TEST(a_url_names_the_file_and_how_to_sync)
 }
 
 /* In a child, because the working directory belongs to the process. */
-TEST(names_that_mean_something_to_sqlite_are_files)
+TEST(special_names_of_sqlite_are_plain_files)
 {
     static const char *const odd[] = { ":memory:", "file:x", "file:y%3Fmode=memory", "-" };
     static const char *const files[] = { ":memory:", "file:x", "file:y?mode=memory", "-" };
@@ -2893,7 +2893,7 @@ TEST(names_that_mean_something_to_sqlite_are_files)
 
 /* ---- for people ---- */
 
-TEST(the_views_speak_the_words_of_the_library)
+TEST(views_use_the_words_of_the_library)
 {
     struct place *p = *state;
     struct usher_record_store *s = open_at(p);
@@ -3082,7 +3082,7 @@ static void *on_a_small_stack(void *payload)
     return done ? p : NULL;
 }
 
-TEST(a_thread_of_64_kib_will_do)
+TEST(stack_of_64_kib_is_enough)
 {
     struct place *p = *state;
     pthread_attr_t attr;

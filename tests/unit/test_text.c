@@ -363,7 +363,7 @@ static void part_is_written(const struct usher_reply *reply, enum usher_form for
     }
 }
 
-TEST(a_part_is_written)
+TEST(reply_is_truncated_to_the_buffer)
 {
     struct usher_reply *reply = ask("number list p", 1000);
     char part[16];
@@ -459,7 +459,7 @@ TEST(a_notice_is_written)
     assert_int_equal(usher_notice_write(NULL, USHER_FORM_PACKED, to, sizeof to), 0);
 }
 
-TEST(what_failed_is_an_error)
+TEST(failed_command_is_a_resp_error)
 {
     struct usher_reply *reply = ask("number renew p 100 token=999", 2000);
     char *text = in_form(reply, USHER_FORM_RESP3);
@@ -742,7 +742,7 @@ TEST(every_argument_is_read)
     }
 }
 
-TEST(what_is_wrong_is_refused_by_name)
+TEST(wrong_lines_are_refused_by_name)
 {
     static const struct {
         const char *line, *message;
@@ -905,7 +905,7 @@ TEST(the_options_beside_fields_are_a_closed_list)
 }
 
 /* A line has no end but its size; twice that and 2 KiB are enough. */
-TEST(a_long_line_has_room)
+TEST(long_line_needs_at_most_twice_its_size)
 {
     char line[40000];
     size_t n = (size_t)snprintf(line, sizeof line, "room join r ann");

@@ -316,7 +316,7 @@ TEST(the_store_as_a_whole_is_no_noun_of_scopes)
 }
 
 /* A text of an argument need not end with a NUL, and the longest name is a place, too. */
-TEST(names_of_any_length_are_places)
+TEST(longest_name_is_a_cursor_of_scopes)
 {
     struct usher_engine *e = engine_on_url("memory:", NULL);
     char name[USHER_NAME_MAX + 1], place[USHER_NAME_MAX + 32], line[USHER_NAME_MAX + 32];

@@ -203,7 +203,7 @@ mutant 'a hangup does not look at the token' src/nouns/number/number_holds.c \
 mutant 'a version is skipped' src/change/work.h 's/    c->scope->version++;/    c->scope->version += 2;/' \
     $memory 'each_change*'
 mutant 'calls of a group are not counted' src/nouns/number/number_parts.h '/n\[N_BUSY_UP\] += by;/s/by;/0;/' \
-    $memory 'a_group_says*'
+    $memory 'group_without*'
 mutant 'a number of a record may have any value' src/change/record_ranges.h \
     's/    if (r->kind == KIND_##kind_name \&\&/    if (r->kind == 255 \&\&/' tests/unit/test_records
 mutant 'a name of a record that no row has stays in the script' backends/redis/embed-lua.sh \
@@ -214,7 +214,7 @@ mutant 'a hold ends a moment late' src/nouns/number/number_parts.h 's/at != 0 \&
 mutant 'the next due time is not kept' src/change/work.h 's/r->until_ms < c->scope->due_ms)/r->until_ms > c->scope->due_ms)/' \
     $memory 'a_hold_that_is_not*'
 mutant 'a number that a lowered cap keeps ends the search' src/nouns/number/number_calls.c '/^static enum usher_status take_first(/,/^}/s/status = usher__number_judge_one(w, m);/return USHER_MISSING;/' \
-    $memory 'a_fresh_number_is*'
+    $memory 'fresh_number*'
 mutant 'a call says that none is free before all are judged' src/nouns/number/number_calls.c 's/    if (status != USHER_MISSING || is_judged(w))/    if (status != USHER_REFUSED)/' \
     $memory 'a_shorter_gap_frees*'
 mutant 'script: a call says that none is free before all are judged' backends/redis/lua/number_calls.lua 's/if judged then return false end/if S.version then return false end/' \
@@ -226,19 +226,19 @@ mutant 'a limit ends a hold before it was set' src/nouns/number/number_parts.h '
 mutant 'script: a limit ends a hold before it was set' backends/redis/lua/number.lua 's/ and at or math.max(at, S.count\[K.COUNT_LIMITED + 1\])/ and at or at/' \
     $redis 'a_longest_hold_that*'
 mutant 'a longer rest reaches those that its own hangup made rest' src/nouns/number/number_parts.h 's/    return rested(s, r, RESTED - 1 - ended, 0);/    return rested(s, r, RESTED - 1 - ended, s->settings[USHER__SET_REST]);/' \
-    $memory 'rests_are_judged*'
+    $memory 'rests_follow*'
 mutant 'a lifted rest comes back with another gap' src/nouns/number/number_holds.c '/^static void end_rest/,/^}/s/    r->n\[N_LEASE\] = RESTED;//' \
-    $memory 'rests_are_judged*'
+    $memory 'rests_follow*'
 mutant 'script: the short way forgets when a call ended' backends/redis/lua/number_fast.lua 's/ sub(record, 41, 61) .. ended_bytes .. / sub(record, 41, 68) .. /' \
-    $redis 'rests_are_judged*'
+    $redis 'rests_follow*'
 mutant 'stale tells the token of the hold' src/nouns/number/number_holds.c '/^static enum usher_status say_stale/,/^}/s/    w->reply->of.number.token = 0;//' \
-    $memory 'a_token_that*'
+    $memory 'a_token_that_is*'
 mutant 'script: stale tells the token of the hold' backends/redis/lua/number_holds.lua '/^function S.answer_only/,/^end/s/    S.token = 0//' \
-    $redis 'a_token_that*'
+    $redis 'a_token_that_is*'
 mutant 'what is due and more than a command applies is not there' src/nouns/number/number_calls.c \
     '/^static enum usher_status find_more(/,/^}/s/    if (w->scope.due_ms <= w->now)/    if (false)/' $memory 'due_holds*'
 mutant 'nothing is said of what frees none' src/nouns/number/number_calls.c 's/            \*best = end;/            ;/' \
-    $memory 'what_is_due*'
+    $memory 'next_free_is*'
 mutant 'another cap frees later' src/nouns/number/number_holds.c '/a higher cap only frees/,/^}/s/    usher__number_due_at(w, w->moment);/    ;/' $same
 mutant 'capped numbers stand in order of version' src/core/number.c 's/ + (uint64_t)(calls < most ? calls : most)) \*/) */' \
     tests/unit/test_number
@@ -266,22 +266,22 @@ mutant 'a callee gets its number from any group' src/nouns/number/number_calls.c
 mutant 'one callee too few is remembered' src/change/work.c 's/if (\*count <= limit \&\&/if (*count < limit \&\&/' \
     $memory 'at_most_sticky_max_callees_are_remembered'
 mutant 'a kept answer never grows old' src/change/work.c 's/    if (r.until_ms <= w->moment)/    if (r.until_ms < 0)/' \
-    $memory 'answers_are_kept*'
+    $memory 'results_are*'
 mutant 'a request id is for any verb' src/change/work.c 's/\*ret_verb == (unsigned)w->command->verb \&\&$/true \&\&/' \
     $memory 'a_request_id*'
 mutant 'a request id is for any arguments' src/change/work.c 's/^ *print == usher__operation_fingerprint(w->command);$/true;/' \
     $memory 'a_request_id*'
 mutant 'who is behind is not told what there is' src/nouns/room/room_fields.c \
     's/return now->id.size != 0 ? usher__room_add_row/return now->id.size > 999 ? usher__room_add_row/' \
-    $memory 'who_is_behind*'
+    $memory 'outdated_version*'
 mutant 'a number that moves is in its old group, too' src/nouns/number/number_holds.c 's/    if (status == USHER_OK \&\& left.size != 0)/    if (status == USHER_OK \&\& left.size > 99)/' \
     $memory 'a_number_*'
 mutant 'Redis: a number that moves is in its old group, too' backends/redis/lua/number_holds.lua "s/^        group_has(r.group, r, -1)\$//" \
     tests/conformance/on_redis 'a_number_*'
 mutant 'Redis: a pool that is made anew goes on at the time of the old one' backends/redis/lua/common.lua 's/^    if not S.exists then S.time(0) end.*//' \
-    tests/conformance/on_redis 'one_that_is_made*'
+    tests/conformance/on_redis 'recreated_pool*'
 mutant 'rooms: any version will do' src/nouns/room/room.c 's/if (!over \&\& usher__other_version(w))/if (false)/' \
-    $memory 'who_is_behind*'
+    $memory 'outdated_version*'
 mutant 'a member that goes is taken for a ban as well' src/nouns/room/room_close.c 's/if (phase == 1 \&\& present(&r)) /if (phase == 9 \&\& present(\&r)) /' \
     $memory 'a_name_whose*'
 mutant 'a name is refused while its old room is erased' src/nouns/room/room_plan.c 's/        else if (closing)$/        else if (false)/' \
@@ -306,15 +306,15 @@ mutant 'a long life of a number makes its return slow' backends/sqlite/authority
     tests/fault/test_duplicate_issue 'a_return_costs*'
 mutant 'what is stale by its version says nothing' src/nouns/room/room.c \
     's/ return w->reply->status == USHER_STALE ? usher__room_stale(w) : USHER_OK;/ return USHER_OK;/' \
-    tests/conformance/on_memory 'who_is_behind*'
+    tests/conformance/on_memory 'outdated_version*'
 mutant 'what is not open is listed' src/nouns/room/room_directory.c 's/} else if (status == USHER_OK \&\& r->status == USHER_OK) {/} else if (status == USHER_OK) {/' \
     $memory 'only_rooms*'
 mutant 'a page goes on behind what a partition has told' src/nouns/room/room_directory.c 's/for (; rows\[n - 1\]->created_ms > end; n--)/for (; n > 1 \&\& end < 0; n--)/' \
     $memory 'only_rooms*'
 mutant 'a check does not look at rooms that are not in the index' src/nouns/room/room_directory.c 's/    if (first.there \&\& then.there \&\& !then.entry/    if (first.there \&\& !then.there \&\& !then.entry/' \
-    $memory 'the_index*'
+    $memory 'room_directory*'
 mutant 'a check does not look at entries without a room' src/nouns/room/room_hooks.c 's/return r->state == USHER_ROOMS_OPEN;/return r->state > USHER_ROOMS_OPEN;/' \
-    $memory 'the_index*'
+    $memory 'room_directory*'
 mutant 'who opened a room does not look when its entry is doubted' src/nouns/room/room_plan.c 's/return r->n_rows == 0 || r->rows->state == USHER_ROOMS_DOUBTED ?/return r->n_rows == 0 ?/' \
     tests/model/test_room_directory 'rooms*sqlite'
 mutant 'who opened a room does not look when its entry is gone' src/nouns/room/room_plan.c 's/return r->n_rows == 0 || r->rows->state/return r->n_rows > 0 \&\& r->rows->state/' \
@@ -337,7 +337,7 @@ world() { # of the exhaustive walk: the tests behind it take only that one
 }
 mutant 'a room of an earlier login is that of a later one' src/nouns/queue/queue_change.c \
     's/return status == USHER_OK \&\& r->order != login ? USHER_MISSING : status;/return status;/' \
-    $memory 'a_finish_of_a_room_before*'
+    $memory 'finish_of*'
 mutant 'a pull is sent again' src/core/queue_verbs.def \
     '/^VERB(PULL,/s/WRITES,/WRITES | AGAIN,/' tests/fault/test_redis_faults 'a_lost_answer*'
 world 'grace and patience'
@@ -353,22 +353,22 @@ mutant 'a talk uses up patience' src/nouns/queue/queue_change.c \
     's/            n\[U_PATIENCE\] =$/            left =/' $memory 'a_user_that_comes_back*'
 mutant 'patience ends in the middle of an offer' src/nouns/queue/queue_change.c \
     's/    } else if (n\[U_PATIENCE\] != 0 \&\& n\[U_PATIENCE\] < at) {/    } else if (false) {/' \
-    $memory 'patience_is_judged*'
+    $memory 'maxwait_is*'
 mutant 'a stay with an agent that went is no visit' src/nouns/queue/queue_change.c \
     's/        if (status == USHER_OK \&\& from == USHER_QUEUE_USER_SEATED)/        if (status == USHER_OK \&\& from == USHER_QUEUE_USER_GONE)/' \
-    $memory 'an_hour*'
+    $memory 'hour_of*'
 mutant 'a wait goes on from before the talk' src/nouns/queue/queue_change.c 's/        n\[U_APPLIED\] = at;/        ;/' \
-    $memory 'an_hour*'
+    $memory 'hour_of*'
 mutant 'what is due is left when there is much of it' src/nouns/queue/queue.c \
-    's/        if (more \&\& v != USHER_QUEUE_SWEEP)/        if (false)/' $memory 'figures_are_true*'
+    's/        if (more \&\& v != USHER_QUEUE_SWEEP)/        if (false)/' $memory 'queue_statistics_are_right*'
 mutant 'script: what is due is left when there is much of it' backends/redis/lua/queue.lua \
-    's/        if more and verb ~= K.V_SWEEP then/        if false then/' $redis 'figures_are_true*'
+    's/        if more and verb ~= K.V_SWEEP then/        if false then/' $redis 'queue_statistics_are_right*'
 mutant 'a command overtakes one that is to come again' src/nouns/queue/queue.c 's/    if (w->behind)/    if (false)/' \
     $memory 'a_batch_keeps*'
 mutant 'who looks moves the clock of a queue' src/nouns/queue/queue_due.c \
-    's/    if (usher__queue_reads(w->command->verb))/    if (false)/' $memory 'a_look_takes*'
+    's/    if (usher__queue_reads(w->command->verb))/    if (false)/' $memory 'read_moves*'
 mutant 'an offer that a look makes began long ago' src/nouns/queue/queue_match.c \
-    's/        u->n\[U_END\] = w->moment + offer;/        u->n[U_END] = w->now + offer;/' $memory 'an_offer_that_a_look*'
+    's/        u->n\[U_END\] = w->moment + offer;/        u->n[U_END] = w->now + offer;/' $memory 'offer_made*'
 mutant 'a room of another queue is one of this' src/nouns/queue/queue_users.c \
     's/        if (memcmp(text->data, epoch, 16) != 0)/        if (false)/' $memory 'no_two_rooms*'
 mutant 'a room does not tell the token' src/nouns/queue/queue_answer.c 's/        .token = u->token,/        .token = 0,/' \
@@ -389,7 +389,7 @@ mutant 'a stale command of an agent is a heartbeat' src/nouns/queue/queue.c \
 mutant 'a late logout ends any pause' src/nouns/queue/queue_due.c \
     's/^        absent.token = qc.agent.token;$/        absent.token = 0;/' $memory 'a_late_logout*'
 mutant 'a strict queue wants no tokens' src/nouns/queue/queue_token.c \
-    's/    return w->scope.settings\[SET_STRICT\] != 0 \&\& /    return false \&\& /' $memory 'a_strict_queue*'
+    's/    return w->scope.settings\[SET_STRICT\] != 0 \&\& /    return false \&\& /' $memory 'strict_queue*'
 mutant 'script: an old token of a visit will do' backends/redis/lua/queue_token.lua \
     's/ and r.token or r.order end$/ and r.token or g[K.ARG_TOKEN] end/' $redis 'a_late_leave*'
 mutant 'script: a replaced session goes on' backends/redis/lua/queue_agents.lua \
@@ -397,12 +397,12 @@ mutant 'script: a replaced session goes on' backends/redis/lua/queue_agents.lua 
 mutant 'script: a late logout ends any pause' backends/redis/lua/queue_due.lua \
     's/absent.token, absent.data = K.FOREVER - 1, a.login, paused/absent.data = K.FOREVER - 1, paused/' $redis 'a_late_logout*'
 mutant 'script: a strict queue wants no tokens' backends/redis/lua/queue_token.lua \
-    's/    return S.set\[K.SET_STRICT + 1\] ~= 0 and /    return false and /' $redis 'a_strict_queue*'
+    's/    return S.set\[K.SET_STRICT + 1\] ~= 0 and /    return false and /' $redis 'strict_queue*'
 mutant 'whom all have refused nobody has' src/nouns/queue/queue_match.c \
     's/ == USHER_MISSING \&\& u->data.size != 0 ? pick_again/ == USHER_MISSING \&\& false ? pick_again/' \
-    $memory 'a_user_whom_all*'
+    $memory 'user_refused*'
 mutant 'script: whom all have refused nobody has' backends/redis/lua/queue_match.lua \
-    "s/ or u.data == '' then return a end/ or u then return a end/" $redis 'a_user_whom_all*'
+    "s/ or u.data == '' then return a end/ or u then return a end/" $redis 'user_refused*'
 mutant 'an agent has first the user that it has refused' src/nouns/queue/queue_match.c \
     's/    if (!search->refusals)$/    if (false)/' $memory 'a_refusal_delays_no*'
 mutant 'script: an agent has first the user that it has refused' backends/redis/lua/queue_match.lua \
@@ -417,9 +417,9 @@ mutant 'script: the end of a refusal is counted' backends/redis/lua/queue_due.lu
 mutant 'a sweep that changes nothing is ok' src/nouns/queue/queue.c \
     's/: w->scope.version != version ? USHER_OK/: true ? USHER_OK/' $memory 'a_sweep_that_makes*'
 mutant 'a search ends where it has to stop' src/nouns/queue/queue_match.c \
-    's/    if (status == USHER_FULL) {/    if (false) {/' $memory 'a_search_past_many*'
+    's/    if (status == USHER_FULL) {/    if (false) {/' $memory 'search_past*'
 mutant 'script: a search ends where it has to stop' backends/redis/lua/queue_match.lua \
-    's/^    if full then$/    if false then/' $redis 'a_search_past_many*'
+    's/^    if full then$/    if false then/' $redis 'search_past*'
 mutant 'a new scope in memory keeps no order by name' backends/memory/write.c \
     's/s->noun = scope->noun; .*/(void)0;/' tests/model/test_walks
 mutant 'a lane that is in use is walked past' src/nouns/queue/queue_change.c \
@@ -432,7 +432,7 @@ mutant 'pull respects refusals' src/nouns/queue/queue_match.c \
     $memory 'pull_and_move*'
 mutant 'a dead agent has missed nothing' src/nouns/queue/queue_due.c \
     's/USHER_QUEUE_OUTCOME_DROPPED, offered,/USHER_QUEUE_OUTCOME_DROPPED, false,/' \
-    $memory 'an_agent_that_was_lost*'
+    $memory 'user_of*'
 mutant 'who is offered is dropped with its agent' src/nouns/queue/queue_due.c \
     's/bool back = offered || w->scope/bool back = w->scope/' $memory 'users_only_offered*'
 mutant 'a pause is lost with the connection' src/nouns/queue/queue_due.c \
@@ -453,23 +453,23 @@ mutant 'another ttl does not reach the agents that are there' src/nouns/queue/qu
 mutant 'a lowered maxwait ends a user in the past' src/nouns/queue/queue_limits.c \
     's/    return waits \&\& at <= limits->n\[L_AT\] ?/    return waits \&\& at < 0 ?/' $memory 'a_lower_maxwait*'
 mutant 'script: a bounded step of limits is all of it' backends/redis/lua/queue_limits.lua \
-    's/            if l.L_LIST == #lists then/            if true then/' $redis 'the_new_limits*'
+    's/            if l.L_LIST == #lists then/            if true then/' $redis 'new_limits*'
 mutant 'a bounded step of ranking is all of it' src/nouns/queue/queue.c \
-    's/        if (w->scope.counts\[COUNT_OLD\] != 0)$/        if (false)/' $memory 'however_many*'
+    's/        if (w->scope.counts\[COUNT_OLD\] != 0)$/        if (false)/' $memory '*_however_many'
 mutant 'script: a bounded step of ranking is all of it' backends/redis/lua/queue.lua \
-    's/and S.reach() then return S.defer() end/then S.reach() end/' $redis 'however_many*'
+    's/and S.reach() then return S.defer() end/then S.reach() end/' $redis '*_however_many'
 mutant 'who accepts has not served yet' src/nouns/queue/queue_users.c \
     's/        qc.agent.served = .*/        qc.agent.served = false;/' \
     $memory 'an_accepted_offer*'
 mutant 'a lane that nobody serves is waited in' src/nouns/queue/queue_users.c \
     's/^    if (!found) {$/    if (false) {/' $memory 'a_user_in_a_lane_without_agents_is_refused'
 mutant 'agents of all lanes are in no lane' src/nouns/queue/queue_reads.c 's/    for (int i = 0; i < 2; i++) {/    for (int i = 0; i < 1; i++) {/' \
-    $memory 'figures_of_a_lane*'
+    $memory 'lane_statistics*'
 mutant 'a lane that an agent names is over' src/nouns/queue/queue_change.c \
     's/            status = usher__queue_server(w, \&r->id, 0, \&server);/            status = USHER_MISSING;/' \
-    $memory 'lanes_that_are_over*'
+    $memory 'unused_lanes*'
 mutant 'a lane with figures of today is over' src/nouns/queue/queue_change.c 's/ \&\& r->rank >= today)/ \&\& r->rank > today)/' \
-    $memory 'lanes_that_are_over*'
+    $memory 'unused_lanes*'
 
 # ---- rooms ----
 world 'speakers'
@@ -514,9 +514,9 @@ mutant 'a command of a room overtakes one that is to come again' src/nouns/room/
 mutant 'a snapshot applies a thousand departures' src/nouns/room/room.c \
     's/usher__room_expire_due(w, USHER__EXPIRE_MAX,/usher__room_expire_due(w, USHER__STEP_MAX,/' $memory 'a_snapshot_applies*'
 mutant 'a room is full, though members are due' src/nouns/room/room_members.c \
-    's/    if (!place \&\& more)/    if (false)/' $memory 'a_join_of_a_full*'
+    's/    if (!place \&\& more)/    if (false)/' $memory 'join_of*'
 mutant 'a read of a room looks at all who are due' src/nouns/room/room_close.c \
-    's/ \&\& n++ < USHER_PAGE_MAX//' $memory 'a_read_looks*'
+    's/ \&\& n++ < USHER_PAGE_MAX//' $memory 'read_checks*'
 mutant 'one claim takes all rooms that are due' src/nouns/room/rooms.c 's/int steps = CLAIM_MAX;/int steps = 1 << 30;/' \
     $memory 'rooms_of_one_time*'
 mutant 'a patrol ends after its first claim' src/nouns/room/room_directory.c 's/more = page.of.rooms.more;/more = false;/' \
@@ -526,11 +526,11 @@ mutant 'a page of rooms ends between rooms of one time' src/nouns/room/room_dire
 mutant 'script: a page of rooms has all of one time' backends/redis/lua/rooms.lua 's/looked == K.PAGE_MAX or //' \
     $redis 'rooms_of_one_time*'
 mutant 'stats look at all holds that ended' src/nouns/number/number_reads.c 's/ \&\& looked < USHER_PAGE_MAX) {/) {/' \
-    $memory 'work_that*'
+    $memory 'pending_expiries*'
 mutant 'others overtake a call that comes again' src/nouns/queue/queue.c '/^static enum usher_status run(/,/^}/s/    if (w->behind)/    if (false)/' \
     $memory 'no_command_caps_all_numbers_over_a_lowered_cap'
 mutant 'trigger=auto leaves waiting whom one command does not match' src/nouns/queue/queue.c \
-    's/^        \*ret_left = reply_of(w)->more;/        reply_of(w)->more = false;/' $memory 'however_many_wait*'
+    's/^        \*ret_left = reply_of(w)->more;/        reply_of(w)->more = false;/' $memory 'trigger_auto*'
 mutant 'stats: a lease that an outage moves has expired' src/nouns/number/number_reads.c \
     's/    counts\[COUNT_EXPIRED\] += held \&\& !busy(r->state);/    counts[COUNT_EXPIRED] += held;/' \
     $memory 'statistics_*'
@@ -637,10 +637,10 @@ mutant 'a cursor of one list is that of another' src/nouns/queue/queue.c 's/    
     $memory 'lists_come_in_pages'
 mutant 'a change that gets its version late is half made' src/change/work.h \
     '/usher__change_begin_quietly(struct/,/^}/s/    c->n_told = 0;//' \
-    $memory 'a_patrol_runs*'
+    $memory 'patrol_runs*'
 mutant 'what waits stays when nobody listens any more' src/engine/watch.c \
     's/        gathered_clear(w); .*/        ;/' \
-    $memory 'who_does_not_listen*'
+    $memory 'new_watcher*'
 mutant 'a notice is applied whatever history it follows' src/replica/replica.c \
     's/before(n) == r->copy.version && n->was == r->copy.mark/n->was != 0/' \
     tests/model/test_replica_random 'no_small_world*'
@@ -655,7 +655,7 @@ mutant 'a page does not begin with what was changed since the one before' src/no
     $memory 'a_room_is_copied*'
 mutant 'Redis: a change has the mark of the one before' backends/redis/lua/common.lua \
     's/set_count(K.LOG_MARK, t\[12\])/set_count(K.LOG_MARK, t[11])/' \
-    $redis 'marks_make*'
+    $redis 'history_hashes*'
 mutant 'script: an end of a ban has a kept answer' backends/redis/lua/room_roles.lua \
     's/if S.req and S.exists and S.version ~= version then/if S.req and S.exists and n > 0 then/' \
     $redis 'a_sweep_of_bans*'
@@ -676,15 +676,15 @@ mutant 'fields of an answer may be missing' src/encode/operation_codec.c 's/n !=
     tests/unit/test_operation_codec
 
 mutant 'due: not told of a command that fails to find' src/engine/local.c 's/if (status == USHER_OK \&\& w->reply->status < USHER_INVALID)/if (status == USHER_OK \&\& w->reply->status == USHER_OK)/' \
-    $memory 'a_reply_says*'
+    $memory 'reply_has*'
 mutant 'what a command is told with is not given back' src/change/work.c \
     's/            w->n_buffers = i + 1;/            w->n_buffers = 1;/' tests/fault/test_oom
 mutant 'due: what was found is not stored' src/change/work.h 's/    return w->scope.ref != NULL \&\& w->scope.due_ms != w->due_stored;/    return w->due_stored == 1;/' \
-    $memory 'a_reply_says*'
+    $memory 'reply_has*'
 mutant 'script: what was found due is not stored' backends/redis/lua/dispatch.lua 's/if S.exists and S.due ~= due then S.head_changed = true end//' \
-    $redis 'a_reply_says*'
+    $redis 'reply_has*'
 mutant 'script: a kept answer says what was due then' backends/redis/lua/common.lua 's/S.epoch, a\[4\], S.due, S/S.epoch, a[4], -1, S/' \
-    $redis 'a_reply_says*'
+    $redis 'reply_has*'
 mutant 'script: the short way tells the first deadline of all' backends/redis/lua/number_fast.lua 's/then due, due_bytes = ends, ends_bytes end/then due = ends end/' \
     $redis 'each_reply*'
 
@@ -730,7 +730,7 @@ mutant 'SQLite: who leaves a list is still counted' backends/sqlite/write.c 's/ 
 mutant 'SQLite: a visit that its queue does not keep is no row' src/nouns/queue/queue_change.c 's/    if (w->ops->append != NULL)$/    if (w->ops->append != NULL \&\& history != 0)/' \
     tests/fault/test_visits 'a_visit_is_a_row_of_its*'
 mutant 'SQLite: a visit that is kept is told of twice' src/nouns/queue/queue_history.c 's/        query.version = q->rows\[q->n_rows - 1\].version;/        query.version = 0;/' \
-    $sqlite 'a_store_with*'
+    $sqlite 'store_with*'
 mutant 'SQLite: the row of a visit says another time' backends/sqlite/history_table.c 's/sqlite3_bind_int64(st, 14, v->wait_ms)/sqlite3_bind_int64(st, 14, v->talk_ms)/' \
     tests/model/test_queue_differential
 mutant 'SQLite: who is taken stays the first of those remembered' backends/sqlite/lists.c 's/f->records\[i\].record.ref = NULL;/f->at += 0;/' \
@@ -852,7 +852,7 @@ mutant 'cluster: a call waits for every posted command' src/engine/post_settle.c
     tests/cluster/test_cluster_posted 'a_call_does*'
 mutant 'posted: a call drives the first batch of its slots alone' src/engine/post_settle.c \
     's/^        found = found || units_meet(\&of, units);/        if (found) { continue; } found = true;/' \
-    tests/model/test_hear_random 'and_on_redis'
+    tests/model/test_hear_random '*on_redis'
 mutant 'cluster: a call compares scopes and not their slots' src/engine/post_settle.c \
     's/^    return ops->unit != NULL ? ops->unit(.*/    return (unsigned)(XXH3_64bits(text.data, text.size) % USHER_UNITS);/' \
     tests/cluster/test_cluster_posted 'a_call_completes*'
@@ -1102,16 +1102,16 @@ mutant 'serial: a number that has ended is known by any date' src/nouns/serial/s
     '/    case USHER_SERIAL_STATE_LOST:/{n;n;s/    default:/    default: if (row->state > 2 \&\& row->state < 5) return true;/}' \
     $memory 'a_number_that_has_ended*'
 mutant 'serial: a lost number was printed when it was settled' src/nouns/serial/serial_holds.c \
-    's/^    one.n\[N_STAMP\] = printed;/    one.n[N_STAMP] = w->now;/' $memory 'a_lost_number*'
+    's/^    one.n\[N_STAMP\] = printed;/    one.n[N_STAMP] = w->now;/' $memory 'settled_lost*'
 mutant 'serial: a token alone says that a lost number is settled' src/nouns/serial/serial_holds.c \
-    's/^        return usher__serial_tells(&one, &a->serial) \&\&$/        return true \&\&/' $memory 'a_lost_number*'
+    's/^        return usher__serial_tells(&one, &a->serial) \&\&$/        return true \&\&/' $memory 'settled_lost*'
 mutant 'script: a lost number was printed when it was settled' backends/redis/lua/serial_holds.lua \
     's/ = v, k\[1\], k\[2\], period, printed, token, data/ = v, k[1], k[2], period, S.now, token, data/' \
-    $redis 'a_lost_number*'
+    $redis 'settled_lost*'
 mutant 'script: a lost number was printed in this year' backends/redis/lua/serial_holds.lua \
-    's/        for years = 0, any_year and 8 or 0 do/        for years = 0, 0 do/' $redis 'a_lost_number*'
+    's/        for years = 0, any_year and 8 or 0 do/        for years = 0, 0 do/' $redis 'settled_lost*'
 mutant 'serial: what was printed before a loss is forgotten' src/nouns/serial/serial_holds.c \
-    's/    else if (!usher__serial_printed_by(&format, /    else if (true || !usher__serial_printed_by(\&format, /' $memory 'a_lost_number*'
+    's/    else if (!usher__serial_printed_by(&format, /    else if (true || !usher__serial_printed_by(\&format, /' $memory 'settled_lost*'
 mutant 'serial: a page of holds looks at any number of them' src/nouns/serial/serial_lists.c \
     's/        if (looked == USHER_PAGE_MAX || (shown/        if ((shown/' $memory 'holds_are_listed_in_pages*'
 mutant 'script: a page of holds looks at any number of them' backends/redis/lua/serial_holds.lua \
@@ -1200,7 +1200,7 @@ mutant 'script: a scope that is being mended is served' backends/redis/lua/dispa
     tests/fault/test_rollback_concurrent 'a_failover_during_a_repair_leaves_the_scope_unserved'
 mutant 'presence is told by who stood before it in the batch' src/engine/watch.c \
     's/(\*at)->all.epoch != reply->epoch || reply->version < (\*at)->all.token/false/' \
-    $memory 'what_stood_before*'
+    $memory 'earlier_command*'
 mutant 'Redis: numbers of a scope are not audited by id' backends/redis/scan.c 's/(!there || !same ||/(!there ||/; s/ids->at != ids->records->n))/false))/' \
     tests/fault/test_redis_faults 'a_damaged_index*'
 
@@ -1327,21 +1327,21 @@ mutant 'script: the short way forgets a count' backends/redis/lua/number_fast_fl
 mutant 'script: the short way forgets the deadline' backends/redis/lua/number_fast.lua 's/then due, due_bytes = ends, ends_bytes end/then due_bytes = ends_bytes end/' \
     $same
 mutant 'script: the short way asks for an owner before it has written' backends/redis/lua/number_fast.lua 's/if not called\[owner\] and not call/if not call/' \
-    $redis 'calls_and_hangups*'
+    $redis 'commands_of_a_batch*'
 mutant 'script: the short way does not know what it did to a number' backends/redis/lua/number_fast.lua 's/local record = cache\[field\]$/local record/' \
-    $redis 'calls_and_hangups*'
+    $redis 'commands_of_a_batch*'
 mutant 'script: the short way ends calls of others' backends/redis/lua/number_fast.lua 's/ \.\. token \.\. token/ .. sub(record, 20, 33)/' \
-    $redis 'calls_and_hangups*'
+    $redis 'commands_of_a_batch*'
 mutant 'script: others look before the short way has written' backends/redis/lua/dispatch.lua 's/^        --@fast_flush$//' \
     $same
 mutant 'Redis: a token loses its first byte' backends/redis/number_fast.c 's/a->token >> 56 == 0/true/' \
-    $redis 'calls_and_hangups*'
+    $redis 'commands_of_a_batch*'
 mutant 'script: a walk trusts a record that stands elsewhere' backends/redis/lua/common.lua 's/ then S.damaged() end$/ then end/' \
     tests/fault/test_redis_faults 'a_record_with*'
 mutant 'script: the word before a record is that of another state' backends/redis/lua/common.lua 's/r.state \* 10 - 99/r.state * 10 - 89/' \
     tests/cli/a_person_sees_states_with_redis_cli.sh
 mutant 'script: one kept answer too few' backends/redis/lua/common.lua 's/if n <= limit and/if n < limit and/' \
-    $redis 'answers_are_kept*'
+    $redis 'results_are*'
 mutant 'script: time goes back' backends/redis/lua/dispatch.lua 's/if now < clock then now = clock end/if now < 0 then now = clock end/' \
     $redis 'time_does*'
 mutant 'script: a repeat is not known' backends/redis/lua/common.lua "s/if not r or r.ends <= S.moment then return nil end/if r then return nil end/" \
@@ -1349,7 +1349,7 @@ mutant 'script: a repeat is not known' backends/redis/lua/common.lua "s/if not r
 mutant 'script: an invalid answer forgets what ended before it' backends/redis/lua/dispatch.lua 's/^        elseif S.notices then/        elseif false then/' \
     $redis 'an_expiry_before_an_invalid_command_is_notified'
 mutant 'script: what ended is told under the epoch of what follows it' backends/redis/lua/dispatch.lua 's/if S.epoch_first and S.epoch_first ~= shown then/if false then/' \
-    $redis 'a_notice_has_the_epoch_that*'
+    $redis 'notice_has*'
 mutant 'script: the end of a room has the epoch of none' backends/redis/lua/dispatch.lua 's/S.epoch_first ~= shown then/S.epoch_first ~= epoch then/' \
     $redis 'the_end_of_a_room*'
 mutant 'script: an unknown format is used' backends/redis/lua/dispatch.lua 's/if format ~= K.FORMAT or #header ~= K.HEAD_SIZE then/if #header ~= K.HEAD_SIZE then/' \
@@ -1419,13 +1419,13 @@ mutant 'hear: nothing is collected' src/engine/watch.c 's/^            usher__he
 mutant 'a log keeps one notice more than it should' src/change/log.c 's/k < ERASED_MAX \&\& n > limit; k++/k < ERASED_MAX \&\& n > limit + 1; k++/' \
     $memory 'a_log_has*'
 mutant 'a log that is not wanted has a hole' src/change/log.c 's/if (limit == 0 \&\& n <= ERASED_MAX) {/if (limit == 0) {/' \
-    $memory 'a_log_goes_by*'
+    $memory 'log_is_removed_in*'
 mutant 'a log keeps the first of two notices that come at once, whatever is wanted' src/change/log.c 's/if (stored + (int64_t)i >= gone)/if (true)/' \
-    $memory 'a_log_may*'
+    $memory 'log_may*'
 mutant 'script: a log keeps the first of two notices that come at once, whatever is wanted' backends/redis/lua/common.lua 's/if stored + k > gone then/if true then/' \
-    tests/conformance/on_redis 'a_log_may*'
+    tests/conformance/on_redis 'log_may*'
 mutant 'drop: the log of a queue stays' src/nouns/queue/queue.c 's/"1323303132405063" "70809091"/"1323303132405063" "709091"/' \
-    $memory 'a_log_goes_with*'
+    $memory 'log_is_removed_with*'
 mutant 'a dispenser that is deleted takes its log with it' src/nouns/id/id.c '/counts\[COUNT_CHANGES\] = was/d' \
     tests/model/test_ids_differential 'all_stores*'
 mutant 'script: a rule that is deleted takes its log with it' backends/redis/lua/serial_rule.lua '/set\[K.SET_LOG + 1\] = S.set\[K.SET_LOG + 1\]/d' \
@@ -1457,7 +1457,7 @@ mutant 'nobody is told whose hold has ended' src/nouns/number/number.c '/^    m-
 mutant 'script: nobody is told whose hold has ended' backends/redis/lua/number.lua "s/r.owner, r.held = '', r.owner end/r.owner = '' end/" \
     $redis 'a_notice_of_an_end_names_the_owner'
 mutant 'drop: a log stays' src/nouns/number/number_audit.c 's/"132330405062708090"/"1323304050628090"/' \
-    $memory 'a_log_goes_with*'
+    $memory 'log_is_removed_with*'
 mutant 'hear: what a scope without a log told is thought to be all' src/engine/hear.c 's/h->place.version == r->version \&\& r->status == USHER_REFUSED/r->status == USHER_REFUSED/' \
     $hears 'pool_without*'
 mutant 'hear: what is due in a scope that is tended stays' src/engine/hear.c \
@@ -1483,7 +1483,7 @@ mutant 'hear: lists of watchers grow while these are called' src/engine/watch.c 
 mutant 'hear: nobody looks at what others change' src/engine/hear.c 's/USHER_WATCH_ALL) != 0 \&\& (p->e/USHER_WATCH_ALL) == 8 \&\& (p->e/' \
     $hears 'changes_of_other_engines_are_notified'
 mutant 'replica: a reply says nothing of members' src/replica/replica.c 's/^        case USHER_FIELD_MEMBER_STATE:/        case USHER_FIELD_LANE:/' \
-    tests/model/test_hear_random 'a_copy*'
+    tests/model/test_hear_random '*on_memory'
 
 # ---- authorities ----
 mutant 'authority: any server is the one that a grant was put on' backends/redis/lua/wide.lua 's/    return id > 0 and id or error.*/    return 1/' \
@@ -1552,7 +1552,7 @@ mutant 'script: a serial held without a deadline is due' backends/redis/lua/seri
     $redis 'a_hold_without*'
 mutant 'id: another by leaves the class of start' src/nouns/id/id.c \
     's/    return id + (start % by + by - id % by) % by;/    return id + (start % by) * 0;/' \
-    $memory 'sites_never*'
+    $memory 'sites_stay*'
 mutant 'journal: a repeat is another event' backends/sqlite/authority.c \
     's/epoch = ?6 OR ?7)/epoch = ?6 OR ?7 > 1)/' \
     tests/fault/test_authority 'the_journal_keeps*'
@@ -1568,7 +1568,7 @@ mutant 'queue: a store that fails is asked without end' src/nouns/queue/queue_du
     tests/fault/test_corrupt 'an_edit*'
 mutant 'time: any time is taken' src/engine/local.c \
     's/    if (w->said - w->clock > w->context->skew_ms .*{/    if (false) {/' \
-    $memory 'a_queue_told*'
+    $memory 'queue_continues*'
 mutant 'time: a clock that is ahead ends what is not due' src/change/work.h \
     's/    w->moment = w->now < w->clock ? .*/    w->moment = w->now;/' $memory 'clock_that_is_ahead*'
 mutant 'script: a clock that is ahead ends what is not due' backends/redis/lua/dispatch.lua \
@@ -1617,10 +1617,10 @@ mutant 'script: an outage ends leases' backends/redis/lua/number.lua \
     's/^function S.lease_end(r) .*/function S.lease_end(r) return r.ends end/' $redis 'lease_that_ends*'
 mutant 'script: any time is taken' backends/redis/lua/dispatch.lua \
     's/if now > time + skew and now > clock then/if false then/' \
-    $redis 'a_queue_told*'
+    $redis 'queue_continues*'
 mutant 'script: the short way takes any time' backends/redis/lua/number_fast.lua \
     's/^if verb < 256 and not done and plain/if verb < 256 and plain/' \
-    $redis 'one_wrong_clock*'
+    $redis 'wrong_clock_in*'
 mutant 'rooms: who looks moves the clock' src/nouns/room/room_close.c \
     's/bool reads = w->command->verb == USHER_ROOM_SNAPSHOT;/bool reads = false;/' \
     $memory 'a_read_of_a_room_does_not_move_its_clock'
@@ -1661,7 +1661,7 @@ mutant 'drop: half of a pool is there' src/change/drop.c 's/if ((usher__verb((un
 mutant 'drop: a step is the last one' src/change/drop.c 's/if (\*ret_n == USHER__DROP_MAX)/if (*ret_n > USHER__DROP_MAX)/' \
     $memory 'a_large_pool*'
 mutant 'drop: another pool will do as well' src/change/work.c 's/ (uint64_t)version == usher__scope_public_version(w))/ (uint64_t)version <= usher__scope_public_version(w))/' \
-    $memory 'a_pool_may_be_made*'
+    $memory 'pool_can*'
 mutant 'drop: what is left is shown' src/engine/local.c 's/t->dropped = usher__scope_dropped(item->scope);/t->dropped = false;/' \
     $memory 'a_dropped_pool_leaves_nothing'
 mutant 'drop: visits are lost with the queue' src/nouns/queue/queue.c 's/settings\[SET_ARCHIVE\] != 0 \&\& n > 0/settings[SET_ARCHIVE] < 0 \&\& n > 0/' \
@@ -1705,11 +1705,11 @@ mutant 'calls: one that is posted waits' src/api/calls.c 's/^    if (command.tag
 mutant 'queue: the longest wait counts from the arrival' src/nouns/queue/queue_reads.c \
     's/waited = lasted(r.n\[U_APPLIED\], w->now);/waited = since;/' $memory 'the_longest_wait*'
 mutant 'queue: a search for the longest wait ends at the first user' src/nouns/queue/queue_reads.c \
-    's/since > s->longest_wait_ms \&\& \*passed < PASS_MAX/false/' $memory 'an_arrival_that*'
+    's/since > s->longest_wait_ms \&\& \*passed < PASS_MAX/false/' $memory 'given_arrival*'
 mutant 'redis: an arrival that is later than the wait is not seen' backends/redis/lua/queue_reads.lua \
-    's/math.min(since, S.lasted(r.U_APPLIED, S.now))/S.lasted(r.U_APPLIED, S.now)/' $redis 'an_arrival_that*'
+    's/math.min(since, S.lasted(r.U_APPLIED, S.now))/S.lasted(r.U_APPLIED, S.now)/' $redis 'given_arrival*'
 mutant 'redis: agents of a lane are counted without an end' backends/redis/lua/queue_reads.lua \
-    's/if counted == K.STEP_MAX then/if counted == -1 then/' $redis 'figures_of_a_lane*'
+    's/if counted == K.STEP_MAX then/if counted == -1 then/' $redis 'lane_statistics*'
 mutant 'number: calls of a later day do not count today' src/core/number.c \
     's/day >= usher__day(now_ms, zone_min)/day == usher__day(now_ms, zone_min)/' $memory 'a_day_that*'
 mutant 'redis: calls of a later day do not count today' backends/redis/lua/number.lua \
@@ -1885,9 +1885,9 @@ mutant 'encode: a match at the time 0 is none' src/core/verbs.h \
     tests/cli/an_agent_serves_a_queue.sh
 
 mutant 'queue: the figures of a lane that goes are lost' src/nouns/queue/queue_figures.c \
-    's/    usher__change_save(&qc->c, &sums->r);/    (void)sums;/' $memory 'figures_of_the_life*'
+    's/    usher__change_save(&qc->c, &sums->r);/    (void)sums;/' $memory 'totals_never*'
 mutant 'script: a new day loses the figures of the one before' backends/redis/lua/queue_figures.lua \
-    's/            S.day_add(e, S.figures_pack(l))/            local _ = e/' $redis 'figures_of_the_life*'
+    's/            S.day_add(e, S.figures_pack(l))/            local _ = e/' $redis 'totals_never*'
 mutant 'queue: a user that timed out does not lower the service level' src/nouns/queue/queue_reads.c \
     's/ + f\[F_TIMEOUT\] -/ -/' $memory 'service_level*'
 mutant 'queue: a user that is lost at once lowers the service level' src/nouns/queue/queue_figures.c \

@@ -201,7 +201,7 @@ static void give(struct fixture *f, const char *pool, const struct cell *c)
     }
 }
 
-TEST(each_cell_of_the_table_does_what_it_says)
+TEST(each_cell_of_the_table_is_followed)
 {
     struct fixture *f = *state;
 
@@ -248,7 +248,7 @@ TEST(each_cell_of_the_table_does_what_it_says)
 
 /* A number that is taken out and put in again is as new, but for its calls of the day, and is in
  * one list once. */
-TEST(a_number_that_comes_back_is_new)
+TEST(a_number_deleted_and_added_again_is_new)
 {
     struct fixture *f = *state;
 
@@ -283,7 +283,7 @@ TEST(add_again_leaves_the_group)
 
 /* ---- pools ------------------------------------------------------------------------- */
 
-TEST(a_pool_that_is_not_there_has_nothing)
+TEST(missing_pool_is_missing_for_all_verbs)
 {
     struct fixture *f = *state;
     char absent[33], other[33];
@@ -337,7 +337,7 @@ TEST(a_pool_comes_with_its_first_number_or_setting)
     assert_int_equal(f->r.of.number.of.stats.total, 0);
 }
 
-TEST(pools_do_not_know_of_each_other)
+TEST(pools_are_independent)
 {
     struct fixture *f = *state;
 
@@ -435,7 +435,7 @@ TEST(a_call_gives_number_token_and_deadline)
     assert_int_equal(f->r.of.number.rows[0].used_ms, f->now);
 }
 
-TEST(an_owner_who_asks_again_gets_what_it_holds)
+TEST(owner_that_calls_again_gets_the_number_it_holds)
 {
     struct fixture *f = *state;
     uint64_t token, v;
@@ -482,7 +482,7 @@ TEST(an_owner_may_hold_several_by_number)
     assert_string_equal(f->r.of.number.number, "n1");
 }
 
-TEST(a_token_that_is_not_current_frees_nobody)
+TEST(a_token_that_is_not_current_frees_no_number)
 {
     struct fixture *f = *state;
     uint64_t anns, bobs;
@@ -553,7 +553,7 @@ TEST(tokens_only_grow)
     assert_true(token_of(f, "n1") <= last);
 }
 
-TEST(hangup_without_a_token_is_for_pools_that_are_not_strict)
+TEST(strict_pool_refuses_a_hangup_without_token)
 {
     struct fixture *f = *state;
     uint64_t token;
@@ -665,7 +665,7 @@ TEST(a_hold_that_expires_while_down_stays_down)
     assert_given(f, "desk", "n1");
 }
 
-TEST(a_late_hangup_after_the_lease_ends_nobodys_call)
+TEST(late_hangup_after_the_lease_ends_no_call)
 {
     struct fixture *f = *state;
     uint64_t anns;
@@ -934,7 +934,7 @@ static void assert_node(struct fixture *f, const char *number, const char *node)
     assert_text(f->r.of.number.rows[0].node, node);
 }
 
-TEST(a_number_that_is_taken_back_is_of_the_node_that_is_said)
+TEST(a_number_that_is_taken_back_gets_the_given_node)
 {
     struct fixture *f = *state;
     const struct usher_number_result *r = &f->r.of.number;
@@ -1000,7 +1000,7 @@ TEST(a_number_that_is_taken_back_is_of_the_node_that_is_said)
 }
 
 /* A caller may give `renew` the options of its call. */
-TEST(who_renews_as_an_owner_gives_the_options_of_the_call)
+TEST(renewal_with_an_owner_takes_the_options_of_a_call)
 {
     struct fixture *f = *state;
     struct ask_number_call_options opt = { 0 };
@@ -1433,7 +1433,7 @@ TEST(many_holds_that_a_limit_ends_hide_no_number)
 }
 
 /* A shorter rest or gap frees at once; a longer one reaches numbers that are idle. */
-TEST(rests_are_judged_by_the_settings_of_now)
+TEST(rests_follow_the_present_settings)
 {
     struct fixture *f = *state;
     int64_t began = f->now;
@@ -1518,7 +1518,7 @@ TEST(a_shorter_gap_frees_one_of_many_at_once)
 }
 
 /* One that is not registered rests as well. */
-TEST(a_longer_rest_reaches_what_is_not_registered)
+TEST(longer_rest_applies_to_unregistered_numbers)
 {
     struct fixture *f = *state;
 
@@ -1536,7 +1536,7 @@ TEST(a_longer_rest_reaches_what_is_not_registered)
     assert_given(f, "desk", "n1");
 }
 
-TEST(a_rest_goes_on_while_unregistered)
+TEST(rest_continues_while_unregistered)
 {
     struct fixture *f = *state;
 
@@ -1563,7 +1563,7 @@ TEST(a_rest_goes_on_while_unregistered)
 
 /* ---- N9: daily cap ----------------------------------------------------------------- */
 
-TEST(a_number_has_so_many_calls_a_local_day)
+TEST(a_number_has_a_limit_of_calls_a_local_day)
 {
     struct fixture *f = *state;
     /* Beijing: 10:00 UTC is 18:00, midnight is at 16:00 UTC */
@@ -1624,7 +1624,7 @@ TEST(a_call_over_midnight_counts_for_the_day_it_began)
     assert_int_equal(f->r.of.number.next_ms, midnight + DAY);
 }
 
-TEST(a_number_over_a_cap_that_was_lowered_is_put_aside)
+TEST(a_number_over_a_lowered_cap_is_not_offered)
 {
     struct fixture *f = *state;
     int64_t midnight = MORNING + 14 * HOUR;
@@ -1763,7 +1763,7 @@ TEST(a_higher_cap_frees_the_numbers_below_it)
     assert_given(f, "desk", "n3");
 }
 
-TEST(another_zone_frees_whose_day_is_another_one)
+TEST(zone_change_frees_numbers_with_a_new_day)
 {
     struct fixture *f = *state;
 
@@ -1835,7 +1835,7 @@ static void a_thousand_used(struct fixture *f, const char *group, const char *co
     }
 }
 
-TEST(a_fresh_number_is_given_behind_a_thousand_capped_ones)
+TEST(fresh_number_is_found_after_1000_capped)
 {
     static const char *const last[] = { "f", NULL };
     struct fixture *f = *state;
@@ -1918,7 +1918,7 @@ TEST(due_holds_of_other_groups_hide_no_number)
 }
 
 /* Nothing of b gets free: they rest, or are not registered any more. */
-TEST(what_is_due_and_frees_none_is_told_of_truly)
+TEST(next_free_is_right_when_expiries_free_no_number)
 {
     struct fixture *f = *state;
     int64_t then;
@@ -2183,7 +2183,7 @@ TEST(a_number_moves_with_its_rest_its_cap_and_its_callee)
     assert_given(f, "desk group=a", "n1");
 }
 
-TEST(a_group_says_why_it_has_none)
+TEST(group_without_a_free_number_reports_why)
 {
     struct fixture *f = *state;
 
@@ -2209,7 +2209,7 @@ TEST(a_group_says_why_it_has_none)
     assert_int_equal(f->r.of.number.next_ms, f->now + 900);
 }
 
-TEST(a_callee_sees_the_number_it_knows)
+TEST(callee_gets_the_number_of_its_last_call)
 {
     struct fixture *f = *state;
 
@@ -2609,7 +2609,7 @@ TEST(many_numbers_in_one_call)
 }
 
 /* One command applies 64 expiries on its way; `sweep` and `free` make 64 changes. */
-TEST(work_that_has_piled_up_is_done_in_bounded_steps)
+TEST(pending_expiries_are_applied_in_bounded_steps)
 {
     struct fixture *f = *state;
     enum { N = 1100 };
@@ -2766,7 +2766,7 @@ static void assert_heard(struct fixture *f, const struct heard *h, unsigned n, c
     assert_int_equal(h->last.now_ms, f->now);
 }
 
-TEST(each_change_is_told_in_order)
+TEST(each_change_is_notified_in_order)
 {
     struct fixture *f = *state;
     struct heard h = { .e = f->e };
@@ -2892,7 +2892,7 @@ TEST(a_repeat_gets_the_first_answer)
     assert_string_equal(f->r.of.number.number, "n1");
 }
 
-TEST(every_verb_that_changes_keeps_its_answer)
+TEST(result_of_every_writing_verb_is_cached)
 {
     struct fixture *f = *state;
     uint64_t token;
@@ -2958,7 +2958,7 @@ TEST(every_verb_that_changes_keeps_its_answer)
     }
 }
 
-TEST(answers_without_a_change_are_not_kept)
+TEST(results_without_a_change_are_not_cached)
 {
     struct fixture *f = *state;
 
@@ -3027,7 +3027,7 @@ TEST(a_request_id_is_for_the_same_arguments)
     assert_string_equal(f->r.of.number.number, "n1");
 }
 
-TEST(answers_are_kept_for_an_hour_and_up_to_a_count)
+TEST(results_are_cached_for_an_hour_and_up_to_a_count)
 {
     struct fixture *f = *state;
 
@@ -3116,7 +3116,7 @@ static bool is_group(const char *name)
     return strpbrk(name, ",:") == NULL && name[strlen(name) - 1] != '*';
 }
 
-TEST(every_name_is_only_a_name)
+TEST(names_are_never_interpreted)
 {
     struct fixture *f = *state;
     static const char *const names[] = {
@@ -3372,7 +3372,7 @@ TEST(a_batch_is_answered_one_by_one_and_in_order)
 
 /* A later command of a batch finds the changes of an earlier one to a number or owner: of plain
  * calls and hangups, which a store may collect, and of other commands between them. */
-TEST(calls_and_hangups_of_a_batch_find_what_those_before_them_did)
+TEST(commands_of_a_batch_see_earlier_calls_and_hangups)
 {
     struct fixture *f = *state;
     enum { N = 28 };
@@ -3468,7 +3468,7 @@ TEST(each_reply_owns_its_rows)
         usher_result_done(&r[i]);
 }
 
-TEST(the_typed_functions_say_the_same)
+TEST(typed_functions_return_the_same)
 {
     struct fixture *f = *state;
     struct ask_number_hold hold, again;
@@ -3562,7 +3562,7 @@ TEST(the_typed_functions_say_the_same)
     assert_int_equal(ask_number_del(e, "desk", "n1"), USHER_SAME);
 }
 
-TEST(a_call_that_makes_no_sense_is_refused_as_a_whole)
+TEST(wrong_call_is_refused_as_a_whole)
 {
     struct fixture *f = *state;
     struct usher_operation c = { .verb = USHER_NUMBER_STATS, .scope = text("desk") };
@@ -3605,7 +3605,7 @@ TEST(a_call_that_makes_no_sense_is_refused_as_a_whole)
     usher_result_done(NULL);
 }
 
-TEST(a_digest_tells_states_apart)
+TEST(digests_of_different_states_differ)
 {
     struct fixture *f = *state;
     char d[6][33];

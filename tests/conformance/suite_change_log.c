@@ -546,7 +546,7 @@ TEST(a_log_has_the_last_notices)
 }
 
 /* A caller is seated as it comes: of the two notices of one write the last is kept. */
-TEST(a_log_may_be_shorter_than_one_change_tells)
+TEST(log_may_be_shorter_than_the_notices_of_a_change)
 {
     struct fixture *f = *state;
 
@@ -560,7 +560,7 @@ TEST(a_log_may_be_shorter_than_one_change_tells)
     say(f, USHER_OK, "queue changes q since=3");
 }
 
-TEST(a_log_goes_by_steps_when_none_is_wanted)
+TEST(log_is_removed_in_steps_when_it_is_turned_off)
 {
     struct fixture *f = *state;
 
@@ -669,7 +669,7 @@ TEST(a_command_without_a_change_makes_no_notice)
     assert_int_equal(notices(f), 3);
 }
 
-TEST(a_log_goes_with_its_scope)
+TEST(log_is_removed_with_its_scope)
 {
     struct fixture *f = *state;
     int64_t items = 0;

@@ -207,7 +207,7 @@ TEST(a_large_pool_goes_in_bounded_steps)
 
 /* A command that creates it again waits until the old one is gone; the client that was erasing that
  * finds another one. */
-TEST(a_pool_may_be_made_anew_while_it_is_dropped)
+TEST(pool_can_be_created_while_it_is_dropped)
 {
     static const char *const lines[] = { "drop p", "call p", "add p 1", "reg p 1", "call p" };
     struct fixture *f = *state;
@@ -252,7 +252,7 @@ TEST(a_pool_may_be_made_anew_while_it_is_dropped)
 }
 
 /* The time of the old pool is gone with it. */
-TEST(one_that_is_made_anew_begins_at_its_own_time)
+TEST(recreated_pool_begins_at_its_own_time)
 {
     struct fixture *f = *state;
 
@@ -296,7 +296,7 @@ static void hear(void *payload, const struct usher_notice *notice)
     h->version = notice->version;
 }
 
-TEST(a_watcher_hears_of_one_change)
+TEST(drop_is_notified_as_one_change)
 {
     struct fixture *f = *state;
     struct usher_watcher *watch;
@@ -314,7 +314,7 @@ TEST(a_watcher_hears_of_one_change)
     usher_unwatch(f->e, watch);
 }
 
-TEST(a_request_id_goes_with_its_pool)
+TEST(a_request_id_is_removed_with_its_pool)
 {
     struct fixture *f = *state;
 
@@ -342,7 +342,7 @@ static void *drop_it(void *payload)
     return NULL;
 }
 
-TEST(two_may_drop_it_at_once)
+TEST(two_clients_may_drop_a_pool_at_once)
 {
     struct fixture *f = *state;
     struct usher_engine *other = under_test.shared ? fixture_open(f) : f->e;
@@ -362,7 +362,7 @@ TEST(two_may_drop_it_at_once)
         usher_close(other);
 }
 
-TEST(a_queue_goes_with_all_who_are_in_it)
+TEST(queue_is_dropped_with_its_agents_and_users)
 {
     struct fixture *f = *state;
     char room[USHER_QUEUE_ROOM_MAX];
@@ -413,7 +413,7 @@ TEST(visits_that_wait_for_the_history_are_not_lost_with_a_queue)
     gone(f, USHER_QUEUE, "q");
 }
 
-TEST(rooms_rules_and_dispensers_go_as_they_always_did)
+TEST(rooms_rules_and_dispensers_are_dropped)
 {
     struct fixture *f = *state;
 

@@ -268,7 +268,7 @@ TEST_WITH(the_longest_rule_is_granted_day_by_day, set_up, tear_down)
     assert_non_null(strstr(usher_message(), "255"));
 }
 
-TEST_WITH(nothing_comes_twice_whatever_is_lost, set_up, tear_down)
+TEST_WITH(no_serial_or_id_comes_twice_after_any_loss, set_up, tear_down)
 {
     struct granted *f = *state;
     uint64_t seed = number_from("USHER_SEED", budget_long() ? (uint64_t)time(NULL) : 11);

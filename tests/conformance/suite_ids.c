@@ -122,7 +122,7 @@ TEST(the_first_id_is_start_and_others_follow)
     assert_int_equal(show(f, "plain").step, 512);
 }
 
-TEST(ids_go_on_over_every_power_of_ten_and_of_two)
+TEST(ids_continue_over_every_power_of_ten_and_of_two)
 {
     struct fixture *f = *state;
     int64_t at = 10;
@@ -159,7 +159,7 @@ TEST(ids_go_on_over_every_power_of_ten_and_of_two)
 
 /* The seed compared low and high as texts, so that "9" was beyond "10", and gave what was the
  * counter after its addition. */
-TEST(a_segment_ends_where_it_ends_at_every_power_of_ten)
+TEST(segment_has_its_exact_end_at_every_power_of_ten)
 {
     struct fixture *f = *state;
     int64_t at = 10;
@@ -180,7 +180,7 @@ TEST(a_segment_ends_where_it_ends_at_every_power_of_ten)
     }
 }
 
-TEST(the_first_id_of_a_segment_is_given_and_none_behind_its_last)
+TEST(segment_issues_its_first_id_and_none_after_its_last)
 {
     struct fixture *f = *state;
     struct usher_id_range r;
@@ -192,7 +192,7 @@ TEST(the_first_id_of_a_segment_is_given_and_none_behind_its_last)
     assert_int_equal(next(f, "seg", 1, &r), USHER_EMPTY);
 }
 
-TEST(an_id_behind_a_refill_is_larger_than_all_before)
+TEST(id_after_a_refill_is_larger_than_all_before)
 {
     struct fixture *f = *state;
     struct usher_id_range r;
@@ -210,7 +210,7 @@ TEST(an_id_behind_a_refill_is_larger_than_all_before)
     assert_int_equal(last, 100);
 }
 
-TEST(used_up_and_not_there_are_told_apart)
+TEST(used_up_and_missing_dispensers_have_two_statuses)
 {
     struct fixture *f = *state;
     struct usher_id_range r;
@@ -224,7 +224,7 @@ TEST(used_up_and_not_there_are_told_apart)
     assert_int_equal(ask_id_delete(f->e, "other"), USHER_SAME);
 }
 
-TEST(a_range_is_of_one_piece)
+TEST(range_is_contiguous)
 {
     struct fixture *f = *state;
 
@@ -236,7 +236,7 @@ TEST(a_range_is_of_one_piece)
     assert_next(f, "r", 1, 31 + USHER_ID_N_MAX);
 }
 
-TEST(sites_with_offsets_of_their_own_never_meet)
+TEST(sites_with_their_own_offsets_stay_disjoint)
 {
     struct fixture *f = *state;
     char seen[3001] = { 0 };
@@ -261,7 +261,7 @@ TEST(sites_with_offsets_of_their_own_never_meet)
 }
 
 /* Two sites stay disjoint after any change of by or next. */
-TEST(sites_never_meet_whatever_is_set)
+TEST(sites_stay_disjoint_after_any_setting)
 {
     struct fixture *f = *state;
     struct usher_id_result_settings s = SET(.by = 3);
@@ -301,7 +301,7 @@ TEST(sites_never_meet_whatever_is_set)
     assert_int_equal(next(f, "s", 1, &r), USHER_FULL);
 }
 
-TEST(the_limit_is_an_error_and_says_what_is_left)
+TEST(limit_is_an_error_with_the_ids_that_are_left)
 {
     struct fixture *f = *state;
     struct usher_id_range r;
@@ -621,7 +621,7 @@ TEST(the_limit_is_reached_to_the_last_id)
 }
 
 /* As when a Redis has lost what it knew: another epoch, or a counter that fell. */
-TEST(a_dispenser_that_was_lost_goes_on_above_what_was_given)
+TEST(lost_dispenser_continues_above_the_issued_ids)
 {
     struct fixture *f = *state;
     struct usher_ids *ids;
@@ -727,7 +727,7 @@ static int64_t granted(struct fixture *f)
     return r.first;
 }
 
-TEST(segments_come_from_the_authority_by_themselves)
+TEST(segments_are_granted_without_an_install)
 {
     struct fixture *f = *state;
     struct usher_id_range r, again;
@@ -808,7 +808,7 @@ TEST(an_authority_that_fails_is_an_error_at_the_deadline)
     atomic_store(&f->authority->answer, USHER_OK); /* for the audit */
 }
 
-TEST(a_store_that_forgot_starts_above_the_authority)
+TEST(store_after_a_loss_starts_above_the_authority)
 {
     struct fixture *f = *state;
 
@@ -835,7 +835,7 @@ TEST(a_store_that_forgot_starts_above_the_authority)
 }
 
 /* An operator says that the numbers below are in use elsewhere; then the store is lost. */
-TEST(ids_skipped_by_hand_are_told_to_the_authority)
+TEST(ids_skipped_by_an_operator_reach_the_authority)
 {
     struct fixture *f = *state;
     struct usher_id_result_settings s = SET(0);
@@ -854,7 +854,7 @@ TEST(ids_skipped_by_hand_are_told_to_the_authority)
     atomic_store(&f->authority->answer, USHER_OK);
 }
 
-TEST(granted_ids_end_at_the_largest_there_is)
+TEST(granted_ids_end_at_the_largest_id)
 {
     struct fixture *f = *state;
     struct usher_id_result_settings s = SET(0);

@@ -19,7 +19,7 @@
 
 TEST_EACH(queue_set_up, fixture_end);
 
-TEST(the_story_of_one_agent)
+TEST(one_agent_serves_its_users)
 {
     STORY(*state,
         { "set ttl=15000", "ok" },
@@ -47,7 +47,7 @@ TEST(the_story_of_one_agent)
         { "where u3", "ok room bob" });
 }
 
-TEST(a_user_without_any_agent_is_told_and_does_not_wait)
+TEST(user_is_refused_when_there_is_no_agent)
 {
     struct fixture *f = *state;
 
@@ -78,7 +78,7 @@ TEST(a_heartbeat_is_no_change)
     assert_int_equal(f->r.version, version);
 }
 
-TEST(time_to_live_zero_drops_nobody)
+TEST(ttl_zero_drops_no_agent_or_user)
 {
     STORY(*state,
         { "set ttl=0", "ok" }, { "login ann", "ok idle" }, { "apply a", "ok room ann" },
@@ -88,7 +88,7 @@ TEST(time_to_live_zero_drops_nobody)
 
 /* ---- triggers (Q6) ------------------------------------------------------------------- */
 
-TEST(with_a_timer_users_and_agents_meet_when_told_to)
+TEST(trigger_timer_matches_by_command_only)
 {
     STORY(*state,
         { "set trigger=timer ttl=0", "ok" },
@@ -208,7 +208,7 @@ TEST(waiting_users_are_matched_when_a_stop_ends)
         { "set mode=stopped", "ok" }, { "set mode=open", "ok" }, { "apply x", "ok room bob" });
 }
 
-TEST(deadlines_go_on_in_a_stopped_queue)
+TEST(deadlines_continue_in_a_stopped_queue)
 {
     struct fixture *f = *state;
 
@@ -281,7 +281,7 @@ TEST(a_user_that_is_silent_frees_the_room_for_the_next)
         { "where b", "ok room ann" }, { "where a", "missing" }, { "history", "ok a:cut" });
 }
 
-TEST(an_agent_that_logs_out_leaves_nobody_behind)
+TEST(users_of_an_agent_that_logs_out_wait_again)
 {
     STORY(*state,
         { "set ttl=0", "ok" },
@@ -293,7 +293,7 @@ TEST(an_agent_that_logs_out_leaves_nobody_behind)
         { "finish bob.1", "ok b bob" }, { "where a", "ok room bob" }, { "list", "ok c d e" });
 }
 
-TEST(users_of_an_agent_that_is_gone_may_be_told_to_leave)
+TEST(users_of_a_gone_agent_can_be_dropped)
 {
     STORY(*state,
         { "set ttl=0 requeue=drop", "ok" }, { "login ann", "ok idle" }, { "apply a", "ok room ann" },
@@ -324,7 +324,7 @@ TEST(a_room_is_finished_by_force_from_outside)
 }
 
 /* After any visits, with any kind of end, all agents are idle and no room is in use. */
-TEST(agents_are_idle_after_many_visits_that_ended_in_every_way)
+TEST(agents_are_idle_after_visits_with_every_kind_of_end)
 {
     struct fixture *f = *state;
     struct usher_queue_result_statistics s;
@@ -420,7 +420,7 @@ TEST(users_that_left_do_not_count_for_the_limit)
 
 /* ---- double release ------------------------------------------------------------------ */
 
-TEST(a_late_finish_ends_nobody_elses_visit)
+TEST(late_finish_ends_no_other_visit)
 {
     struct fixture *f = *state;
     uint64_t token;
@@ -457,7 +457,7 @@ TEST(leave_and_finish_of_one_visit_free_the_room_once)
 }
 
 /* The user of a room of an earlier login is not the one in the room now. */
-TEST(a_finish_of_a_room_before_the_last_login_ends_nobodys_visit)
+TEST(finish_of_a_room_of_an_old_login_ends_no_visit)
 {
     struct fixture *f = *state;
     uint64_t login;
@@ -570,7 +570,7 @@ TEST(a_rejected_user_is_offered_to_another_agent_first)
         { "apply a", "ok offer ann" });
 }
 
-TEST(an_offer_that_nobody_answers_goes_on_to_the_next_agent)
+TEST(unanswered_offer_goes_to_the_next_agent)
 {
     STORY(*state,
         { "set ttl=0 offer=5000", "ok" }, { "login ann", "ok idle" }, { "login bob", "ok idle" },
@@ -590,7 +590,7 @@ TEST(a_user_who_leaves_during_an_offer_frees_the_agent_at_once)
         { "accept ann a", "missing a ann" }, { "history", "ok a:left" });
 }
 
-TEST(a_user_who_is_lost_during_an_offer_frees_the_agent)
+TEST(user_lost_during_an_offer_frees_the_agent)
 {
     STORY(*state,
         { "set offer=60000", "ok" }, { "login ann", "ok idle" }, { "apply a", "ok offer ann" },
@@ -600,7 +600,7 @@ TEST(a_user_who_is_lost_during_an_offer_frees_the_agent)
         { "where b", "ok offer ann" }, { "history", "ok a:lost" });
 }
 
-TEST(an_agent_who_is_lost_during_an_offer_gives_the_user_its_place_back)
+TEST(user_gets_its_place_back_when_its_offered_agent_is_lost)
 {
     STORY(*state,
         { "set offer=60000", "ok" }, { "login ann", "ok idle" }, { "apply a", "ok offer ann" },
@@ -637,7 +637,7 @@ TEST(users_are_served_in_the_order_of_arrival)
         { "finish ann.1", "ok d ann" }, { "where e", "ok room ann" });
 }
 
-TEST(an_agent_of_another_lane_halts_nobody)
+TEST(agent_of_another_lane_delays_no_user)
 {
     STORY(*state,
         { "set ttl=0", "ok" }, { "login ann lanes=a", "ok idle" }, { "login bob lanes=b", "ok idle" },
@@ -652,7 +652,7 @@ TEST(an_agent_of_another_lane_halts_nobody)
 
 /* Those first in the order of agents are paused, in wrap-up, full, have rejected the user, or are
  * gone without a word. */
-TEST(agents_that_can_take_nobody_halt_nobody)
+TEST(agents_that_cannot_take_a_user_delay_no_user)
 {
     STORY(*state,
         { "set ttl=30000 offer=60000 wrapup=60000 strategy=level", "ok" },
@@ -682,7 +682,7 @@ TEST(an_agent_takes_the_best_of_all_its_lanes)
         { "finish all.1", "ok c1 all" }, { "where a1", "ok room all" });
 }
 
-TEST(the_dead_are_not_matched)
+TEST(agents_and_users_past_their_ttl_are_not_matched)
 {
     STORY(*state,
         { "login ann", "ok idle" }, { "apply a", "ok room ann" }, { "apply b", "ok queue 0" },
@@ -759,7 +759,7 @@ TEST(wrap_up_holds_while_other_rooms_are_in_use)
         { "+1", 0 }, { "where c", "ok room ann" }, { "room ann", "ok busy c b" });
 }
 
-TEST(wrap_up_follows_a_user_who_is_lost_from_its_deadline_on)
+TEST(wrap_up_begins_at_the_deadline_of_a_lost_user)
 {
     STORY(*state,
         { "set wrapup=10000", "ok" }, { "login ann", "ok idle" }, { "apply a", "ok room ann" },
@@ -778,7 +778,7 @@ TEST(wrap_up_follows_a_user_who_is_lost_from_its_deadline_on)
 /* The join order of Asterisk's test (queues/position_priority_maxlen): callers with a priority that
  * request a position.  Here a position is requested by an arrival before that of the user there.
  * As in Asterisk, no user gets before a larger priority or after a smaller one. */
-TEST(places_are_those_of_asterisks_table)
+TEST(positions_equal_those_of_asterisk)
 {
     static const struct {
         const char *priority;
@@ -808,7 +808,7 @@ TEST(places_are_those_of_asterisks_table)
     STORY(f, { "apply v priority=2", "full" }, { "list", "ok u8 u4 u2 u10 u3 u9 u7 u0 u5 u1 u6" });
 }
 
-TEST(a_larger_priority_stands_before_and_equals_behind)
+TEST(larger_priority_is_first_and_equal_ones_follow)
 {
     STORY(*state,
         { "set ttl=0 limit=6", "ok" }, { "login ann", "ok idle" }, { "pause ann", "ok paused" },
@@ -861,7 +861,7 @@ TEST(a_user_back_within_the_grace_keeps_its_place)
         { "where a", "missing" });
 }
 
-TEST(an_operator_moves_a_user_who_waits)
+TEST(an_operator_moves_a_waiting_user)
 {
     STORY(*state,
         { "set ttl=0", "ok" }, { "login ann lanes=x", "ok idle" }, { "login eve lanes=default,y,vip", "ok idle" },
@@ -911,7 +911,7 @@ TEST(round_robin_takes_whose_last_match_is_the_longest_ago)
         { "apply c", "ok room cid" }, { "apply d", "ok room ann" }, { "apply e", "ok room bob" });
 }
 
-TEST(fewest_served_least_busy_and_level_take_what_they_say)
+TEST(strategies_choose_by_served_load_and_level)
 {
     STORY(*state,
         { "set ttl=0 strategy=fewest-served", "ok" },
@@ -981,7 +981,7 @@ TEST(the_estimate_follows_the_pace_of_the_lane)
     assert_int_equal(f->r.of.queue.wait_ms, 55000); /* (7 * 60 + 20) / 8 */
 }
 
-TEST(figures_are_those_of_today)
+TEST(queue_statistics_are_those_of_today)
 {
     struct fixture *f = *state;
     struct usher_queue_result_statistics s;
@@ -1019,7 +1019,7 @@ TEST(figures_are_those_of_today)
 }
 
 /* Abandoned within `service`, it counts for neither side; timed out, it counts for all. */
-TEST(service_level_is_of_all_who_came)
+TEST(service_level_is_of_all_arrivals)
 {
     struct fixture *f = *state;
     const struct usher_queue_result_statistics *s = &f->r.of.queue.of.stats;
@@ -1078,7 +1078,7 @@ TEST(quarter_hours_add_up_to_today)
 }
 
 /* They are sums of the lanes that there are, and of those that were removed. */
-TEST(figures_of_the_life_never_fall)
+TEST(totals_never_decrease)
 {
     struct fixture *f = *state;
     const struct usher_queue_result_statistics *s = &f->r.of.queue.of.stats;
@@ -1149,7 +1149,7 @@ TEST(the_longest_wait_counts_waiting_and_not_talk)
     expect_longest(f, 5500, 5500, false);
 }
 
-TEST(an_arrival_that_is_given_is_no_time_of_waiting)
+TEST(given_arrival_does_not_count_as_waiting)
 {
     struct fixture *f = *state;
     int64_t now = f->now;
@@ -1201,7 +1201,7 @@ static void history_tells(struct fixture *f, const char *kept, const char *all)
     f->twin = twin;
 }
 
-TEST(ended_visits_are_kept_with_all_that_a_history_needs)
+TEST(ended_visits_are_kept_with_all_fields_of_a_history)
 {
     struct fixture *f = *state;
     const struct usher_queue_result_row *r;
@@ -1228,7 +1228,7 @@ TEST(ended_visits_are_kept_with_all_that_a_history_needs)
 }
 
 /* It returns each visit once; other stores return those that the queue keeps. */
-TEST(a_store_with_a_history_tells_of_all_visits)
+TEST(store_with_a_history_returns_all_visits)
 {
     struct fixture *f = *state;
 
@@ -1313,7 +1313,7 @@ static void drain_up_to(struct fixture *f, size_t row)
     command(f, "drain token=%" PRIu64 " until=%" PRId64, version, until);
 }
 
-TEST(with_archive_no_visit_goes_before_it_is_taken)
+TEST(archived_visit_stays_until_it_is_drained)
 {
     struct fixture *f = *state;
     uint64_t version;
@@ -1353,7 +1353,7 @@ TEST(with_archive_no_visit_goes_before_it_is_taken)
     assert_int_equal(f->r.of.queue.of.stats.visits, 0);
 }
 
-TEST(a_verb_that_ends_a_visit_tells_how_its_agent_is_now)
+TEST(verb_that_ends_a_visit_returns_the_agents_state)
 {
     struct fixture *f = *state;
 
@@ -1386,7 +1386,7 @@ TEST(agents_are_listed_with_the_time_of_their_login)
     assert_int_equal(f->r.of.queue.rows[1].since_ms, MORNING + 7000);
 }
 
-TEST(a_queue_that_is_not_there_is_missing_for_all_verbs_about_all_of_it)
+TEST(missing_queue_is_missing_for_all_its_verbs)
 {
     STORY(*state,
         { "match", "missing" }, { "sweep", "missing 0" }, { "list", "missing" },
@@ -1462,7 +1462,7 @@ static void hear(void *payload, const struct usher_notice *n)
     add(h->line, sizeof h->line, "; ");
 }
 
-TEST(each_change_is_told_with_its_subject)
+TEST(each_change_is_notified_with_its_subject)
 {
     struct fixture *f = *state;
     struct usher_watcher *watch;
@@ -1493,7 +1493,7 @@ TEST(times_end_in_the_year_2248)
     STORY(f, { "login bob", "invalid" }, { "apply c", "invalid" }, { "where b", "ok queue 0" });
 }
 
-TEST(a_lane_more_than_there_may_be_is_refused)
+TEST(lane_beyond_the_limit_is_refused)
 {
     struct fixture *f = *state;
 
@@ -1507,7 +1507,7 @@ TEST(a_lane_more_than_there_may_be_is_refused)
           { "move v lane=one-more", "full" });
 }
 
-TEST(what_is_due_is_done_in_bounded_steps)
+TEST(due_expiries_are_applied_in_bounded_steps)
 {
     struct fixture *f = *state;
 
@@ -1612,7 +1612,7 @@ TEST_NEEDS(pause_wrap_up_and_places_are_there_after_opening_again, NEEDS_DURABLE
           { "where c", "ok room ann" }, { "ready bob", "ok busy" }, { "where b", "ok room bob" });
 }
 
-TEST_NEEDS(a_restart_frees_nobody_who_is_in_a_room, NEEDS_DURABLE)
+TEST_NEEDS(seated_users_stay_seated_after_a_restart, NEEDS_DURABLE)
 {
     struct fixture *f = *state;
 
@@ -1639,7 +1639,7 @@ TEST_NEEDS(mode_and_reason_are_kept_over_a_restart, NEEDS_DURABLE)
           { "apply b", "ok room ann" });
 }
 
-TEST_NEEDS(figures_and_counts_are_not_doubled_by_opening_again, NEEDS_DURABLE)
+TEST_NEEDS(queue_statistics_are_not_doubled_by_opening_again, NEEDS_DURABLE)
 {
     struct fixture *f = *state;
     struct usher_queue_result_statistics before;
@@ -1794,7 +1794,7 @@ static void kept_init(struct kept *k)
     (void)pthread_mutex_init(&k->lock, NULL);
 }
 
-TEST(a_history_has_each_visit_once_whatever_fails)
+TEST(history_has_each_visit_once_after_any_failure)
 {
     struct fixture *f = *state;
     char after[USHER_NAME_MAX + 1];
@@ -1850,7 +1850,7 @@ TEST(a_history_has_each_visit_once_whatever_fails)
     f->e = fixture_open(f);
 }
 
-TEST(a_user_is_not_refused_for_visits_that_a_history_would_take)
+TEST(user_is_not_refused_when_a_history_takes_visits)
 {
     struct fixture *f = *state;
     struct kept k;

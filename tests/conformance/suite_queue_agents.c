@@ -14,7 +14,7 @@
 
 TEST_EACH(queue_set_up, fixture_end);
 
-TEST(a_user_whom_all_have_refused_is_offered_to_them_again)
+TEST(user_refused_by_all_agents_is_offered_to_them_again)
 {
     STORY(*state,
         { "set ttl=0 offer=10000", "ok" }, { "login a", "ok idle" }, { "login b", "ok idle" },
@@ -115,7 +115,7 @@ TEST(pull_and_move_override_refusals)
         { "move u", "ok queue 0" }, { "move u", "same queue 0" }, { "match", "ok u>a" });
 }
 
-TEST(an_agent_that_is_lost_has_missed_what_it_was_offered)
+TEST(offer_to_a_lost_agent_counts_as_missed)
 {
     STORY(*state,
         { "set ttl=1000 offer=60000 again=1", "ok" }, { "login c", "ok idle" },
@@ -130,7 +130,7 @@ TEST(an_agent_that_is_lost_has_missed_what_it_was_offered)
         { "where u", "ok offer c" });
 }
 
-TEST(an_agent_that_was_lost_is_not_offered_the_same_user_while_another_is_there)
+TEST(user_of_a_lost_agent_is_offered_to_another_one_first)
 {
     STORY(*state,
         { "set ttl=1000 offer=60000 strategy=level", "ok" }, { "login c", "ok idle" },
@@ -151,7 +151,7 @@ static void level_log_in(struct fixture *f)
     command(f, "login boss level=1");
 }
 
-TEST(the_next_level_is_asked_however_many_have_refused)
+TEST(next_level_is_offered_after_any_number_of_refusals)
 {
     struct fixture *f = *state;
 
@@ -166,7 +166,7 @@ TEST(the_next_level_is_asked_however_many_have_refused)
           { "apply u", "ok offer a00" });
 }
 
-TEST(the_next_level_is_asked_however_many_have_missed_it)
+TEST(next_level_is_offered_after_any_number_of_misses)
 {
     struct fixture *f = *state;
 
@@ -208,7 +208,7 @@ TEST(a_thousand_refusals_at_once_make_few_changes)
     assert_int_equal(f->r.version, before + 1);
 }
 
-TEST(a_search_past_many_refused_users_goes_on_in_the_next_command)
+TEST(search_past_refused_users_continues_in_the_next_command)
 {
     struct fixture *f = *state;
 
@@ -350,7 +350,7 @@ TEST(another_strategy_decides_from_the_next_match_on)
         { "apply u4", "ok room a" }, { "leave u4", "ok u4 a" });
 }
 
-TEST(levels_count_as_soon_as_they_are_the_strategy_and_no_longer)
+TEST(levels_count_only_while_they_are_the_strategy)
 {
     STORY(*state,
         { "set ttl=0 strategy=level", "ok" }, { "login a level=5", "ok idle" },
@@ -360,7 +360,7 @@ TEST(levels_count_as_soon_as_they_are_the_strategy_and_no_longer)
         { "apply u4", "ok room a" });
 }
 
-TEST(each_strategy_follows_from_what_agents_did_before_it_was_set)
+TEST(strategy_counts_visits_from_before_it_was_set)
 {
     STORY(*state,
         { "set ttl=0 strategy=level", "ok" }, { "login a capacity=3 level=1", "ok idle" },
@@ -387,7 +387,7 @@ TEST(an_accepted_offer_counts_as_served_at_once)
 }
 
 /* The agents are ranked again by several commands and several writes. */
-TEST(however_many_are_idle_the_new_strategy_has_them_all)
+TEST(new_strategy_ranks_all_idle_agents_however_many)
 {
     struct fixture *f = *state;
     char lanes[64] = "", want[64];
@@ -414,7 +414,7 @@ TEST(however_many_are_idle_the_new_strategy_has_them_all)
 }
 
 /* As many as no single command gives rooms to. */
-TEST(however_many_wait_none_does_once_the_trigger_is_auto)
+TEST(trigger_auto_matches_all_users_however_many)
 {
     struct usher_queue_result_statistics stats;
     struct fixture *f = *state;
@@ -450,7 +450,7 @@ TEST(a_pause_outlives_silence)
         { "login ann", "ok idle" }); /* it was ready */
 }
 
-TEST(a_pause_asked_for_during_a_visit_is_shown_and_outlives_silence)
+TEST(pause_requested_during_a_visit_outlives_silence)
 {
     STORY(*state,
         { "login ann capacity=2", "ok idle" }, { "apply a", "ok room ann" }, { "apply b", "ok room ann" },
@@ -493,7 +493,7 @@ TEST(reason_of_a_pause_outlives_silence)
 }
 
 /* The rest of a wrap-up is kept without the reason of a pause that `logout` ends. */
-TEST(a_wrapup_that_is_kept_has_no_reason)
+TEST(wrap_up_after_logout_has_no_reason)
 {
     struct fixture *f = *state;
     struct usher_check_result found = { .faults = 99 };
@@ -550,7 +550,7 @@ TEST(an_agent_without_a_pause_is_idle_after_silence)
         { "login ann", "ok idle" });
 }
 
-TEST(logout_ends_a_pause_of_who_is_there_and_of_who_is_not)
+TEST(logout_ends_a_pause_of_present_and_lost_agents)
 {
     STORY(*state,
         { "login ann", "ok idle" }, { "pause ann", "ok paused" }, { "logout ann", "ok gone" },
@@ -565,7 +565,7 @@ TEST(logout_ends_a_pause_of_who_is_there_and_of_who_is_not)
 
 /* ---- lanes --------------------------------------------------------------------------- */
 
-TEST(figures_of_a_lane_count_the_agents_that_serve_it)
+TEST(lane_statistics_count_the_agents_that_serve_it)
 {
     struct fixture *f = *state;
     const struct usher_queue_result_statistics *s = &f->r.of.queue.of.stats;
@@ -616,7 +616,7 @@ TEST(a_user_in_a_lane_without_agents_is_refused)
         { "apply w lane=sales", "ok queue 0" });
 }
 
-TEST(lanes_that_are_over_make_room_for_others)
+TEST(unused_lanes_make_way_for_others)
 {
     struct fixture *f = *state;
 
@@ -646,7 +646,7 @@ TEST(lanes_that_are_over_make_room_for_others)
     assert_int_equal(f->r.of.queue.of.stats.abandoned_today, 999);
 }
 
-TEST(figures_of_a_lane_count_a_thousand_agents)
+TEST(lane_statistics_count_a_thousand_agents)
 {
     struct fixture *f = *state;
     struct usher_queue_result *q = &f->r.of.queue;
@@ -669,7 +669,7 @@ TEST(figures_of_a_lane_count_a_thousand_agents)
 }
 
 /* waiting, longest_wait, seated_today */
-TEST(lanes_are_listed_with_their_figures)
+TEST(lanes_are_listed_with_their_statistics)
 {
     struct fixture *f = *state;
     const struct usher_queue_result *q = &f->r.of.queue;
@@ -705,7 +705,7 @@ TEST(a_page_of_lanes_ends_after_a_thousand_users)
     STORY(f, { "lanes", "ok a:500,0,0 b:500,0,0 …" }, { "lanes after=b", "ok c:500,0,0" });
 }
 
-TEST(the_order_of_lanes_says_nothing)
+TEST(order_of_lanes_has_no_effect)
 {
     STORY(*state,
         { "set ttl=0", "ok" }, { "login eve", "ok idle" }, { "pause eve", "ok paused" },

@@ -264,7 +264,7 @@ TEST(a_visit_keeps_its_token_until_it_ends)
 
 /* ---- strict -------------------------------------------------------------------------- */
 
-TEST(a_strict_queue_wants_tokens)
+TEST(strict_queue_requires_tokens)
 {
     static const char *const wanting[] = {
         "alive agent=ann", "alive user=bob", "pause ann", "ready ann", "pull ann", "logout ann",
@@ -295,7 +295,7 @@ TEST(a_strict_queue_wants_tokens)
           { "logout ann", "ok gone" });
 }
 
-TEST(a_batch_becomes_strict_on_its_way)
+TEST(queue_may_become_strict_within_a_batch)
 {
     struct fixture *f = *state;
     struct usher_operation c[5];
@@ -328,7 +328,7 @@ TEST(a_batch_becomes_strict_on_its_way)
 
 /* ---- with all the rest --------------------------------------------------------------- */
 
-TEST(a_token_of_what_was_never_there_is_lost)
+TEST(a_token_that_was_never_issued_is_lost)
 {
     static const char *const verbs[] = {
         "alive agent=ann", "alive user=bob", "alive user=nobody", "pause ann", "ready nobody",

@@ -64,7 +64,7 @@ static void adds_up(struct fixture *f)
 
 TEST_EACH(queue_set_up, fixture_end);
 
-TEST(an_hour_of_talk_is_told_of_when_the_agent_is_lost)
+TEST(hour_of_talk_is_recorded_when_the_agent_is_lost)
 {
     struct fixture *f = *state;
     int64_t begin = f->now;
@@ -125,7 +125,7 @@ TEST(a_user_of_a_lost_agent_gets_an_idle_agent)
     adds_up(f);
 }
 
-TEST(with_drop_the_talk_counts_all_the_same)
+TEST(talk_of_a_dropped_user_is_counted)
 {
     struct fixture *f = *state;
     int64_t begin = f->now;
@@ -174,7 +174,7 @@ TEST(a_queue_that_keeps_no_visits_counts_them)
 
 /* ---- patience ------------------------------------------------------------------------ */
 
-TEST(a_user_that_comes_back_keeps_its_patience)
+TEST(a_user_that_comes_back_keeps_its_maxwait)
 {
     struct fixture *f = *state;
     int64_t begin = f->now;
@@ -230,7 +230,7 @@ TEST(time_away_counts_as_waiting)
 
 /* ---- limits that change -------------------------------------------------------------- */
 
-TEST(another_maxwait_reaches_waiting_users)
+TEST(another_maxwait_applies_to_waiting_users)
 {
     struct fixture *f = *state;
     int64_t begin = f->now;
@@ -274,7 +274,7 @@ TEST(a_lower_maxwait_ends_no_younger_one_before_an_older_one)
     adds_up(f);
 }
 
-TEST(another_maxwait_reaches_users_in_every_state)
+TEST(another_maxwait_applies_to_users_in_every_state)
 {
     struct fixture *f = *state;
 
@@ -347,7 +347,7 @@ TEST(another_ttl_counts_from_the_change)
 }
 
 /* More than one command brings in line with it, agents as well. */
-TEST(the_new_limits_reach_hundreds_of_users)
+TEST(new_limits_apply_to_hundreds_of_users)
 {
     struct fixture *f = *state;
     const struct usher_queue_result_statistics *stats = &f->r.of.queue.of.stats;
@@ -415,7 +415,7 @@ TEST(an_offer_under_way_is_not_cut)
     adds_up(f);
 }
 
-TEST(patience_is_judged_when_the_offer_ends)
+TEST(maxwait_is_applied_when_the_offer_ends)
 {
     struct fixture *f = *state;
     int64_t begin = f->now;
@@ -426,7 +426,7 @@ TEST(patience_is_judged_when_the_offer_ends)
     adds_up(f);
 }
 
-TEST(patience_is_judged_when_the_offer_is_rejected)
+TEST(maxwait_is_applied_when_the_offer_is_rejected)
 {
     struct fixture *f = *state;
     int64_t begin = f->now;
@@ -437,7 +437,7 @@ TEST(patience_is_judged_when_the_offer_is_rejected)
     adds_up(f);
 }
 
-TEST(patience_is_judged_when_the_agent_of_the_offer_goes)
+TEST(maxwait_is_applied_when_the_agent_of_the_offer_leaves)
 {
     struct fixture *f = *state;
     int64_t begin = f->now;
@@ -501,7 +501,7 @@ static void silent_users(struct fixture *f, int n)
     f->now += 5000;
 }
 
-TEST(figures_are_true_with_thousands_due)
+TEST(queue_statistics_are_right_with_thousands_due)
 {
     struct fixture *f = *state;
     int n = budget_wrapped() ? 300 : 3000;
@@ -514,7 +514,7 @@ TEST(figures_are_true_with_thousands_due)
     assert_int_equal(f->r.of.queue.of.stats.agents, 2);
 }
 
-TEST(every_verb_is_true_with_hundreds_due)
+TEST(every_verb_is_right_with_hundreds_due)
 {
     static const struct line verbs[] = {
         { "apply new", "ok queue 0" }, { "list", "ok" },
@@ -661,7 +661,7 @@ TEST(a_batch_keeps_its_order_though_much_is_due)
 }
 
 /* A read with a clock ahead applies what is due by then, and moves the clock no further. */
-TEST(a_look_takes_the_clock_no_further_than_what_was_due)
+TEST(read_moves_the_clock_no_further_than_due_expiries)
 {
     struct fixture *f = *state;
     int64_t begin = f->now;
@@ -686,7 +686,7 @@ TEST(a_look_takes_the_clock_no_further_than_what_was_due)
     adds_up(f);
 }
 
-TEST(an_offer_that_a_look_makes_rings_for_as_long_as_any)
+TEST(offer_made_by_a_read_has_its_full_time)
 {
     struct fixture *f = *state;
     int64_t begin = f->now;

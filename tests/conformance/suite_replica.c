@@ -188,7 +188,7 @@ static void compare(struct world *w)
     }
 }
 
-TEST(replicas_of_a_room_are_the_room)
+TEST(replicas_equal_their_room)
 {
     struct world *w = *state;
     struct usher_room_result_settings settings = {
@@ -206,7 +206,7 @@ TEST(replicas_of_a_room_are_the_room)
 }
 
 /* Coalesced changes are applied one by one; a heartbeat requests no pending notices. */
-TEST(a_replica_follows_a_room_that_tells_together)
+TEST(replica_follows_a_room_with_coalesced_notices)
 {
     struct world *w = *state;
     struct usher_room_result_settings settings = { .capacity = 6,
@@ -245,7 +245,7 @@ TEST(a_replica_follows_a_room_that_tells_together)
     compare(w);
 }
 
-TEST(a_replica_sees_that_a_room_is_gone_and_comes_again)
+TEST(replica_notices_that_a_room_closes_and_opens)
 {
     struct world *w = *state;
     struct usher_replica_about about = USHER_REPLICA_ABOUT_INIT;
@@ -386,7 +386,7 @@ static void restless_trace(void *payload, const struct usher_operation *command,
     assert_int_equal(ask_room_set(restless->other, "r", "topic", &value, NULL), USHER_OK);
 }
 
-TEST_NEEDS(a_room_that_never_rests_has_a_digest, NEEDS_SHARED)
+TEST_NEEDS(room_that_always_changes_has_a_digest, NEEDS_SHARED)
 {
     struct world *w = *state;
     struct restless restless = { w->e, w->now, 0 };
@@ -439,7 +439,7 @@ static void listen(void *payload, const struct usher_notice *notice)
 
 /* Two engines on a room with coalesced notices: the watchers of each receive each of its changes
  * once, whatever the other one does. */
-TEST_NEEDS(each_engine_tells_its_watchers_what_it_changed, NEEDS_SHARED)
+TEST_NEEDS(each_engine_notifies_its_watchers_of_its_changes, NEEDS_SHARED)
 {
     struct world *w = *state;
     static struct listener heard[2];

@@ -183,7 +183,7 @@ TEST(a_room_is_opened_locked_and_closed)
     assert_int_equal(f->r.of.room.settings.capacity, 0);
 }
 
-TEST(fields_are_set_compared_and_taken_away)
+TEST(fields_are_set_compared_and_removed)
 {
     struct fixture *f = *state;
     uint64_t version;
@@ -444,7 +444,7 @@ TEST(members_come_in_the_order_they_joined)
                 text_is(f->r.of.room.rows[2].id, "bob") && text_is(f->r.of.room.rows[3].id, "mia"));
 }
 
-TEST(capacity_is_kept_and_who_is_gone_takes_no_place)
+TEST(capacity_is_kept_and_counts_present_members_only)
 {
     struct fixture *f = *state;
     int n = (int)many(2800);
@@ -577,7 +577,7 @@ TEST(a_snapshot_applies_one_portion_of_departures)
     assert_int_equal(f->r.of.room.n_rows, 1 + 300 - 2 * 64);
 }
 
-TEST(a_read_looks_at_one_page_of_departures)
+TEST(read_checks_one_page_of_departures)
 {
     struct fixture *f = *state;
 
@@ -591,7 +591,7 @@ TEST(a_read_looks_at_one_page_of_departures)
     missing(f, "show r");
 }
 
-TEST(a_join_of_a_full_room_comes_again_while_members_are_due)
+TEST(join_of_a_full_room_is_retried_while_members_are_due)
 {
     struct fixture *f = *state;
 
@@ -968,7 +968,7 @@ TEST(to_mute_a_million_takes_no_longer_than_to_mute_one)
 
 /* A command for an old version changes nothing, and its answer has the current version and the
  * present state of its subject; `if=` compares a value. */
-TEST(who_is_behind_is_told_the_version)
+TEST(outdated_version_is_refused_with_the_current_one)
 {
     static const struct {
         const char *command, *name;
@@ -1033,7 +1033,7 @@ TEST(who_is_behind_is_told_the_version)
 }
 
 /* The command may find its member expired: a change of which the caller knew nothing. */
-TEST(an_expiry_on_the_way_makes_the_version_another)
+TEST(expiry_within_a_command_changes_the_version)
 {
     struct fixture *f = *state;
     uint64_t version;
@@ -1146,7 +1146,7 @@ static void sound(struct fixture *f)
     digests_agree(f, "r");
 }
 
-TEST(no_speaker_is_ever_absent)
+TEST(no_role_holder_is_ever_absent)
 {
     struct fixture *f = *state;
     unsigned states = 0, steps = 0;
@@ -1345,7 +1345,7 @@ TEST(a_page_of_a_snapshot_ends_by_its_work)
 }
 
 /* Each change has the hash of the history before it, and answers have that of the whole. */
-TEST(marks_make_a_chain)
+TEST(history_hashes_make_a_chain)
 {
     struct fixture *f = *state;
     static const char *const lines[] = { "join r ann a=1",  "set r topic x", "all r mic off",
@@ -1529,7 +1529,7 @@ static void ban_some(struct fixture *f, int n)
         ok(f, "kick r nobody%d ban=%d", i, 1000000 + i % 7);
 }
 
-TEST(after_close_nothing_is_left)
+TEST(closed_room_leaves_no_data)
 {
     struct fixture *f = *state;
     int64_t before;
@@ -1743,7 +1743,7 @@ TEST(a_ban_lasts_over_close_and_open)
     assert_int_equal(f->r.version, 1);
 }
 
-TEST(bans_of_a_closed_room_end_unseen)
+TEST(bans_of_a_closed_room_end_without_a_notice)
 {
     struct fixture *f = *state;
     int64_t before = f->bytes;
@@ -2029,7 +2029,7 @@ TEST(a_name_whose_room_is_being_erased_can_be_opened)
 }
 
 /* After each possible number of steps another client continues. */
-TEST(the_closer_may_die_at_any_step)
+TEST(close_can_be_continued_after_any_step)
 {
     struct fixture *f = *state;
     static const char *const others[] = { "close r", "sweep r", "join r ann" };
@@ -2124,7 +2124,7 @@ TEST(an_empty_room_closes_by_itself)
     assert_int_equal(items(f), 0);
 }
 
-TEST(a_room_may_vanish_and_come_back_in_one_batch)
+TEST(room_may_close_and_open_again_in_one_batch)
 {
     struct fixture *f = *state;
     static const char *const lines[] = {
@@ -2511,7 +2511,7 @@ TEST(an_open_that_is_refused_leaves_no_entry)
     check_finds(f, NULL, 0, "");
 }
 
-TEST(the_index_of_rooms_is_checked_and_mended)
+TEST(room_directory_is_checked_and_repaired)
 {
     static const char lost[] = "room/r: is not in the index of rooms\n";
     static const char left[] = "room/ghost: is in the index of rooms, but there is no such room\n"
@@ -2598,7 +2598,7 @@ static size_t patrol(struct fixture *f, const char *worker, size_t batch, unsign
     return n;
 }
 
-TEST(workers_share_the_rooms_and_each_is_seen_once)
+TEST(workers_share_the_rooms_and_claim_each_once)
 {
     struct fixture *f = *state;
     enum { N = 120, WORKERS = 4, BATCH = 3, EVERY = 60000, LEASE = 5000 };
@@ -2752,7 +2752,7 @@ TEST(any_number_of_workers_share_very_many_rooms)
     free(visits);
 }
 
-TEST(a_patrol_closes_what_lingered_and_forgets_what_is_not_there)
+TEST(patrol_closes_lingering_rooms_and_forgets_closed_ones)
 {
     struct fixture *f = *state;
     unsigned visits[4] = { 0 };
@@ -2800,7 +2800,7 @@ static void hear_nothing(void *payload, const struct usher_notice *notice)
     ++*(unsigned *)payload;
 }
 
-TEST(a_patrol_runs_while_somebody_watches)
+TEST(patrol_runs_while_a_watcher_exists)
 {
     struct fixture *f = *state;
     unsigned visits[3] = { 0 }, told = 0;
@@ -3065,7 +3065,7 @@ TEST(joins_and_leaves_are_coalesced)
     usher_unwatch(f->twin, b);
 }
 
-TEST(what_stood_before_them_in_a_batch_does_not_tell_them)
+TEST(earlier_command_of_a_batch_sends_no_later_notice)
 {
     struct fixture *f = *state;
     static struct words w[2];
@@ -3118,7 +3118,7 @@ TEST(coalesced_notices_are_bounded)
 }
 
 /* No notice is pending for a watcher that has not begun to watch, or has ended. */
-TEST(who_does_not_listen_is_told_nothing_later)
+TEST(new_watcher_gets_no_pending_notices)
 {
     struct fixture *f = *state;
     static struct words w[2];
@@ -3257,7 +3257,7 @@ static void random_command(struct fixture *f, uint64_t *seed, char line[256])
     (void)snprintf(line + n, 256 - (size_t)n, "%s", req);
 }
 
-TEST(stores_agree_on_whatever_comes)
+TEST(stores_agree_on_random_commands)
 {
     struct fixture *f = *state;
     uint64_t seed = number_from("USHER_SEED", 20261121);

@@ -354,7 +354,7 @@ TEST(a_day_begins_at_midnight_in_the_zone)
     assert_taken(f, "r", "20240302001");
 }
 
-TEST(months_and_years_begin_anew)
+TEST(counter_restarts_each_month_and_year)
 {
     struct fixture *f = *state;
 
@@ -375,7 +375,7 @@ TEST(months_and_years_begin_anew)
     assert_taken(f, "m", "202501-5");
 }
 
-TEST(a_rule_that_gets_periods_does_not_begin_anew_at_once)
+TEST(rule_that_gets_periods_does_not_restart_at_once)
 {
     struct fixture *f = *state;
 
@@ -421,7 +421,7 @@ TEST(no_day_comes_twice_when_the_zone_changes)
     assert_taken(f, "r", "20240303-2");
 }
 
-TEST(what_waits_is_not_dated_back_by_another_zone)
+TEST(stock_is_not_dated_back_by_another_zone)
 {
     struct fixture *f = *state;
 
@@ -454,7 +454,7 @@ TEST(a_check_digit_does_not_come_or_go_once_numbers_were_made)
     assert_taken(f, "r", "21");
 }
 
-TEST(another_start_does_not_make_numbers_come_again)
+TEST(another_start_repeats_no_number)
 {
     struct fixture *f = *state;
 
@@ -1107,7 +1107,7 @@ static void assert_unknown(struct fixture *f)
 }
 
 /* The number of a serial that was never issued may be confirmed or void as another serial. */
-TEST(a_number_that_has_ended_is_known_by_the_serial_that_was_issued)
+TEST(a_number_that_has_ended_is_found_by_its_issued_serial)
 {
     static const char *const events[] = { "confirm", "return", "void" };
     static const char *const resets[] = { "none", "month" };
@@ -1155,7 +1155,7 @@ TEST(a_number_that_has_ended_is_known_by_the_serial_that_was_issued)
 }
 
 /* When numbers that are lost were printed is not known, until their holders show them. */
-TEST(a_lost_number_that_is_settled_is_known_by_the_serial_that_was_shown)
+TEST(settled_lost_number_is_found_by_its_shown_serial)
 {
     static const struct {
         const char *date, *was, *other;
@@ -1278,7 +1278,7 @@ TEST(numbers_in_doubt_are_voided_together)
 }
 
 /* More stood in the way of the next number than one command moves: it is the right one still. */
-TEST(a_reserve_is_right_whatever_is_in_its_way)
+TEST(reserve_is_right_with_many_expiries_before_it)
 {
     struct fixture *f = *state;
 
@@ -1305,7 +1305,7 @@ TEST(a_reserve_is_right_whatever_is_in_its_way)
 }
 
 /* The earlier owner of one of them must still be able to name it. */
-TEST(a_rule_stays_what_it_is_while_numbers_of_a_period_that_is_over_are_lost)
+TEST(rule_is_fixed_while_numbers_of_a_past_period_are_lost)
 {
     static const char *const others[] = { "base=100", "step=7", "radix=16", "check=luhn",
                                           "mode=queue" };
@@ -1335,7 +1335,7 @@ TEST(a_rule_stays_what_it_is_while_numbers_of_a_period_that_is_over_are_lost)
 }
 
 /* It was printed by then, and `holds` returns it so. */
-TEST(a_number_that_is_lost_keeps_the_format_it_was_lost_under)
+TEST(a_number_that_is_lost_keeps_the_format_of_its_loss)
 {
     struct fixture *f = *state;
     uint64_t of_lost;
@@ -1489,7 +1489,7 @@ TEST(a_hold_is_settled_by_the_serial_that_was_printed)
 }
 
 /* Holds that are over but not yet written are listed after the current ones. */
-TEST(holds_that_are_over_stand_behind_those_that_are_not)
+TEST(ended_holds_are_listed_after_current_ones)
 {
     struct fixture *f = *state;
 
@@ -1639,7 +1639,7 @@ TEST(holds_are_listed_in_pages)
 }
 
 /* Holds that begin or end between two pages hide no number that is listed all the time. */
-TEST(pages_of_holds_bear_changes_between_them)
+TEST(pages_of_holds_are_right_with_changes_between_them)
 {
     struct fixture *f = *state;
     char after[USHER_NAME_MAX + 8] = "";
@@ -2154,7 +2154,7 @@ TEST(no_two_threads_take_the_same_serial)
 
 /* ---- grants, as an engine with an authority sends them ------------------------------ */
 
-TEST(nothing_is_given_out_that_was_not_granted)
+TEST(no_number_is_issued_without_a_grant)
 {
     struct fixture *f = *state;
 
@@ -2235,7 +2235,7 @@ TEST(a_grant_beyond_the_limit_uses_up_the_rule)
     assert_int_equal(f->r.of.serial.why, USHER_SERIAL_WHY_EXHAUSTED);
 }
 
-TEST(in_debt_a_rule_without_a_maximum_goes_on)
+TEST(rule_without_a_maximum_continues_in_debt)
 {
     struct fixture *f = *state;
 
@@ -2455,7 +2455,7 @@ TEST(an_expiry_before_an_invalid_command_is_notified)
 }
 
 /* Expiries that a command applies have the epoch before, if the command changes it. */
-TEST(a_notice_has_the_epoch_that_it_is_of)
+TEST(notice_has_the_epoch_of_its_change)
 {
     struct fixture *f = *state;
     struct usher_watcher *here, *there;

@@ -89,7 +89,7 @@ static void nothing_moves(struct fixture *f, enum usher_noun noun, const char *s
     assert_string_equal(before, after);
 }
 
-TEST(a_queue_told_the_year_9999_goes_on)
+TEST(queue_continues_after_a_time_in_the_year_9999)
 {
     static const char *const wrong[] = { "alive q user=v now=" YEAR_9999,
                                          "where q u now=" YEAR_9999,
@@ -111,7 +111,7 @@ TEST(a_queue_told_the_year_9999_goes_on)
     assert_int_equal(stats.agents, 2);
 }
 
-TEST(a_pool_told_the_year_9999_ends_its_leases_in_time)
+TEST(leases_end_in_time_after_a_time_in_the_year_9999)
 {
     static const char *const wrong[] = { "add p 2 now=" YEAR_9999, "call p owner=c now=" YEAR_9999,
                                          "show p 1 now=" YEAR_9999, "sweep p now=" YEAR_9999,
@@ -148,7 +148,7 @@ TEST(every_noun_refuses_a_time_too_far_ahead)
     }
 }
 
-TEST(skew_says_how_far_a_time_may_be_ahead)
+TEST(skew_limits_how_far_a_time_may_be_ahead)
 {
     struct fixture *f = *state;
     int64_t now = (int64_t)time(NULL) * 1000;
@@ -444,7 +444,7 @@ static int64_t held_at(struct fixture *f, int64_t t)
     return n;
 }
 
-TEST(lease_that_ends_in_an_outage_goes_on)
+TEST(lease_that_ends_in_an_outage_continues)
 {
     struct fixture *f = *state;
     struct usher_result r;
@@ -681,7 +681,7 @@ TEST(silence_of_clients_is_no_outage)
     assert_int_equal(done_at(f, USHER_QUEUE, t + 40000, "alive q agent=eve"), USHER_MISSING);
 }
 
-TEST(an_application_with_a_wrong_clock_is_told_so)
+TEST(wrong_clock_of_an_application_is_reported)
 {
     struct fixture *f = *state;
     struct usher_number_result_statistics stats;
@@ -740,7 +740,7 @@ TEST(virtual_time_may_be_any)
 }
 
 /* Calls and hangups that share a transaction, or a script's call, with those of a wrong clock. */
-TEST(one_wrong_clock_in_a_batch_spoils_nobody_else)
+TEST(wrong_clock_in_a_batch_fails_only_its_own_command)
 {
     struct fixture *f = *state;
     struct usher_operation c[BATCH];
@@ -803,7 +803,7 @@ TEST(a_read_of_a_room_does_not_move_its_clock)
 
 #define NONE USHER_NEVER
 
-TEST(a_reply_says_when_something_ends_by_itself)
+TEST(reply_has_the_time_of_the_next_expiry)
 {
     static const struct {
         enum usher_noun noun;
@@ -865,7 +865,7 @@ TEST(a_reply_says_when_something_ends_by_itself)
 }
 
 /* Calls and hangups that share a script's call. */
-TEST(each_reply_of_a_batch_says_what_is_due_after_it)
+TEST(each_reply_of_a_batch_has_its_next_due_time)
 {
     static const char *const owners[3] = { "ann", "bob", "cid" };
     static const int64_t leases[3] = { 900, 500, 700 }, due[3] = { 2900, 2500, 2500 };

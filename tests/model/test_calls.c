@@ -445,7 +445,7 @@ static bool as_calls(struct world *w, const struct test_store *store, size_t *re
     return good;
 }
 
-TEST(calls_are_as_values)
+TEST(typed_calls_equal_commands_as_values)
 {
     uint64_t seed = number_from("USHER_SEED", 1), worlds = budget_of("USHER_WORLDS", 240);
     unsigned calls = 0, posted = 0;
@@ -544,7 +544,7 @@ TEST(each_option_is_taken_or_refused)
 
 /* ---- programs of another time --------------------------------------------------------------- */
 
-TEST(an_older_program_is_understood)
+TEST(structs_of_an_older_program_are_accepted)
 {
     struct usher_engine *e = engine_on_store(&stores[0]);
     struct {

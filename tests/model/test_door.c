@@ -951,7 +951,7 @@ static size_t world_run(const struct test_store *store, uint64_t seed)
     return w.n;
 }
 
-TEST(values_say_what_results_say)
+TEST(values_of_a_reply_equal_the_result)
 {
     uint64_t most = budget_of("USHER_STEPS", budget_long() ? 300000 : 24000) / n_stores;
 

@@ -346,17 +346,17 @@ static void walks(const char *name)
     assert_true(sum.checks > 0 && sum.notices > 0 && sum.lives > 0);
 }
 
-TEST(a_copy_made_from_events_is_the_room_on_memory)
+TEST(copy_made_from_events_equals_the_room_on_memory)
 {
     walks("memory");
 }
 
-TEST(and_on_sqlite)
+TEST(copy_made_from_events_equals_the_room_on_sqlite)
 {
     walks("sqlite");
 }
 
-TEST(and_on_redis)
+TEST(copy_made_from_events_equals_the_room_on_redis)
 {
     walks("redis");
 }

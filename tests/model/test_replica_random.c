@@ -903,12 +903,12 @@ TEST(replicas_follow_through_loss_and_failover)
     worlds(NEW_EPOCHS, 35);
 }
 
-TEST(replicas_see_that_the_store_fell)
+TEST(replicas_notice_a_rollback)
 {
     worlds(SAME_EPOCH, 25);
 }
 
-TEST(a_fall_that_nobody_was_told_of_fools_no_replica)
+TEST(unnoticed_rollback_misleads_no_replica)
 {
     worlds(UNSEEN, 30);
 }
@@ -1087,7 +1087,7 @@ static void small_worlds_of(const unsigned *course, size_t n, size_t kept)
     small_close(&before);
 }
 
-TEST(no_small_world_fools_a_replica)
+TEST(no_small_world_misleads_a_replica)
 {
     unsigned course[SMALL];
 
@@ -1170,7 +1170,7 @@ static void paged_world(unsigned code)
     sum.events++;
 }
 
-TEST(pages_with_any_change_between_them_are_the_room)
+TEST(pages_with_changes_between_them_equal_the_room)
 {
     unsigned n = 1;
 

@@ -540,7 +540,7 @@ static void write_digests(void)
     assert_int_equal(fclose(digest.f), 0);
 }
 
-TEST(all_stores_say_the_same)
+TEST(all_stores_answer_the_same)
 {
     uint64_t seed = number_from("USHER_SEED", 7001), steps = 0;
     uint64_t most = budget_of("USHER_STEPS", budget_long() ? 2000000 : 30000);

@@ -371,7 +371,7 @@ static void world(unsigned n)
     serials(n);
 }
 
-TEST(no_verb_walks_over_what_it_has_no_use_for)
+TEST(no_verb_reads_records_that_it_does_not_need)
 {
     unsigned bad = 0;
 
@@ -393,7 +393,7 @@ TEST(no_verb_walks_over_what_it_has_no_use_for)
 }
 
 /* A day later all numbers that stood aside are free again, and `stats` walks over none of them. */
-TEST(figures_cost_the_same_on_the_next_day)
+TEST(statistics_cost_the_same_on_the_next_day)
 {
     uint64_t n[2];
     unsigned status;

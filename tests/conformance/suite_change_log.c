@@ -779,7 +779,7 @@ TEST(a_follower_receives_each_change_once)
 }
 
 /* Require the notices of these commands on @noun: the engine that executes them gets them at once,
- * and at each line "hear" another engine gets them from the log. */
+ * and at each line "follow" another engine gets them from the log. */
 static void all_is_heard(struct fixture *f, enum usher_noun noun, const char *scope,
                          const char *const *lines)
 {
@@ -797,7 +797,7 @@ static void all_is_heard(struct fixture *f, enum usher_noun noun, const char *sc
     for (; *lines != NULL; lines++) {
         if (strncmp(*lines, "now ", 4) == 0) {
             f->now += atoi(*lines + 4);
-        } else if (strcmp(*lines, "hear") != 0) {
+        } else if (strcmp(*lines, "follow") != 0) {
             say(f, USHER_OK, *lines);
             assert_int_equal(hear_of(f->e, noun, &heard, f->r.version), 0);
         } else if (other != NULL) {
@@ -823,7 +823,7 @@ TEST(each_noun_is_followed)
         "queue leave p u1",
         "now 1000",
         "queue sweep p",
-        "hear",
+        "follow",
         "queue set p log=1",
         "queue leave p u2",
         "queue apply p u3",
@@ -841,23 +841,23 @@ TEST(each_noun_is_followed)
         "id set p by=3",
         "id set p step=9",
         "id delete p",
-        "hear",
+        "follow",
         NULL,
     };
     static const char *const serial[] = {
         "serial rule p log=50 width=4 max=20 critical=1 batch=3",
         "serial take p n=2",
-        "hear",
+        "follow",
         "serial setmax p 20", /* another epoch */
         "serial take p",
         "serial setmaxcur p 30",
-        "hear",
+        "follow",
         "serial setmax p 1",
         "serial take p n=2",
         "serial delete p",
         "serial rule p log=9",
         "serial take p",
-        "hear",
+        "follow",
         NULL,
     };
     static const char *const gapfree[] = {
@@ -869,7 +869,7 @@ TEST(each_noun_is_followed)
         "serial sweep g",
         "serial reserve g owner=bob",
         "serial setmax g 1",
-        "hear",
+        "follow",
         NULL,
     };
     struct fixture *f = *state;

@@ -113,7 +113,7 @@ TEST(a_field_of_two_arguments_is_packed_once)
 
 static unsigned told;
 
-static void tell(void *payload, const struct usher_notice *n)
+static void take_notice(void *payload, const struct usher_notice *n)
 {
     (void)payload;
     told++;
@@ -141,7 +141,7 @@ static enum usher_status unpack(enum usher_verb verb, const char *data, size_t s
     c.verb = verb;
     c.scope.data = "desk";
     c.scope.size = 4;
-    context.notify = tell;
+    context.notify = take_notice;
     usher__result_init(reply, USHER_NUMBER, usher__allocator(NULL));
     return usher_result_unpack(&c, data, size, reply, &context);
 }
@@ -319,7 +319,7 @@ TEST(answer_with_any_changed_byte_is_valid_or_refused)
 
             assert_non_null(copy);
             memcpy(copy, call_answer, sizeof call_answer - 1);
-            /* not the epoch and the scope's noun, which tell() reads */
+            /* not the epoch and the scope's noun, which take_notice() reads */
             if (at < 5 || at >= 21)
                 copy[at] = (char)value;
             status = unpack(USHER_NUMBER_CALL, copy, sizeof call_answer - 1, &r);

@@ -1101,7 +1101,7 @@ TEST(a_new_master_is_found_among_the_hosts)
     e = engine_at(url, LONG);
     assert_int_equal(add(e, "desk"), 1);
     /* the third one is promoted: the old master is a replica now */
-    fake_follow(f, 2, FAKE_NOBODY);
+    fake_follow(f, 2, FAKE_NO_NODE);
     fake_follow(f, 1, 2);
     fake_follow(f, 0, 2);
     fake_error(f, 1, "EVALSHA", 0, "READONLY You can't write against a read only replica.");
@@ -1110,7 +1110,7 @@ TEST(a_new_master_is_found_among_the_hosts)
     assert_int_equal(fake_seen(f, 0, "EVALSHA"), 0);
     assert_int_equal(fake_seen(f, 1, "EVALSHA"), 2);
     /* the first one is promoted, and the third is gone */
-    fake_follow(f, 0, FAKE_NOBODY);
+    fake_follow(f, 0, FAKE_NO_NODE);
     fake_down(f, 2, true);
     assert_int_equal(add(e, "desk"), 0);
     usher_close(e);

@@ -77,7 +77,7 @@ struct conn {
 struct node {
     int listener, port;
     char id[41];
-    int master;       /* FAKE_NOBODY: it is one */
+    int master;       /* FAKE_NO_NODE: it is one */
     unsigned lives;   /* as a master */
     uint64_t version; /* commands that were run */
     unsigned connections;
@@ -330,7 +330,7 @@ static void put_slots(struct fake *f, const struct node *seen_by, struct bytes *
 
         if (slot < FAKE_SLOTS && seen_by->owner[slot] == owner)
             continue;
-        if (owner != FAKE_NOBODY) {
+        if (owner != FAKE_NO_NODE) {
             for (int i = 0; i < f->n; i++)
                 replicas += f->node[i].master == owner;
             putf(&rows, "*%d\r\n:%d\r\n:%d\r\n", 3 + replicas, first, slot - 1);
@@ -363,11 +363,11 @@ static bool keys_are_here(struct fake *f, int node, const struct word *words, si
             return false;
         }
     }
-    if (owner == node && me->went_to[slot] != FAKE_NOBODY)
+    if (owner == node && me->went_to[slot] != FAKE_NO_NODE)
         putf(b, "-ASK %d 127.0.0.1:%d\r\n", slot, f->node[me->went_to[slot]].port);
     else if (owner == node || (asked && me->imports[slot]))
         return true;
-    else if (owner == FAKE_NOBODY)
+    else if (owner == FAKE_NO_NODE)
         putf(b, "-CLUSTERDOWN Hash slot not served\r\n");
     else
         putf(b, "-MOVED %d 127.0.0.1:%d\r\n", slot, f->node[owner].port);
@@ -576,7 +576,7 @@ static void put_info(struct fake *f, int node, struct bytes *b)
          "# Memory\r\nmaxmemory_policy:noeviction\r\n"
          "# Persistence\r\nloading:0\r\naof_enabled:1\r\n# Replication\r\n",
          me->port);
-    if (me->master != FAKE_NOBODY)
+    if (me->master != FAKE_NO_NODE)
         putf(&text,
              "role:slave\r\nmaster_host:127.0.0.1\r\nmaster_port:%d\r\n"
              "master_link_status:up\r\n",
@@ -584,7 +584,7 @@ static void put_info(struct fake *f, int node, struct bytes *b)
     else
         putf(&text, "role:master\r\n");
     /* what the scripts look at are the first digits */
-    node = me->master != FAKE_NOBODY ? me->master : node;
+    node = me->master != FAKE_NO_NODE ? me->master : node;
     putf(&text,
          "connected_slaves:%d\r\nmaster_replid:%04x%04x%032x\r\n# Cluster\r\n"
          "cluster_enabled:1\r\n",
@@ -612,7 +612,7 @@ static void put_cluster_info(const struct node *me, struct bytes *b)
     int n = 0;
 
     for (int slot = 0; slot < FAKE_SLOTS; slot++)
-        n += me->owner[slot] != FAKE_NOBODY;
+        n += me->owner[slot] != FAKE_NO_NODE;
     (void)snprintf(text, sizeof text,
                    "cluster_enabled:1\r\ncluster_state:%s\r\ncluster_slots_assigned:%d\r\n",
                    n == FAKE_SLOTS ? "ok" : "fail", n);
@@ -1002,11 +1002,11 @@ static bool node_begin(struct node *node, int i, int nodes)
     struct sockaddr_in a;
     socklen_t len = sizeof a;
 
-    node->master = FAKE_NOBODY;
+    node->master = FAKE_NO_NODE;
     node->knows_any = true;
     (void)snprintf(node->id, sizeof node->id, "%040x", 0xfa4e0000u + (unsigned)i);
     for (int slot = 0; slot < FAKE_SLOTS; slot++) {
-        node->went_to[slot] = FAKE_NOBODY;
+        node->went_to[slot] = FAKE_NO_NODE;
         for (int k = 0; k < nodes; k++)
             if (slot >= k * FAKE_SLOTS / nodes)
                 node->owner[slot] = (int8_t)k;
@@ -1101,7 +1101,7 @@ void fake_give(struct fake *f, int seen_by, int first, int last, int owner)
 {
     int i, end = begin(f, seen_by, &i);
 
-    if (first < 0 || last >= FAKE_SLOTS || owner < FAKE_NOBODY || owner >= f->n) {
+    if (first < 0 || last >= FAKE_SLOTS || owner < FAKE_NO_NODE || owner >= f->n) {
         errno = EINVAL;
         die("fake_give");
     }
@@ -1131,7 +1131,7 @@ void fake_migrated(struct fake *f, int slot, int owner)
 
     fake_give(f, FAKE_ALL, slot, slot, owner);
     for (end = begin(f, FAKE_ALL, &i); i < end; i++) {
-        f->node[i].went_to[slot] = FAKE_NOBODY;
+        f->node[i].went_to[slot] = FAKE_NO_NODE;
         f->node[i].imports[slot] = false;
     }
     pthread_mutex_unlock(&f->lock);
@@ -1141,12 +1141,12 @@ void fake_follow(struct fake *f, int node, int master)
 {
     int i;
 
-    if (node < 0 || master < FAKE_NOBODY || master >= f->n || master == node) {
+    if (node < 0 || master < FAKE_NO_NODE || master >= f->n || master == node) {
         errno = EINVAL;
         die("fake_follow");
     }
     (void)begin(f, node, &i);
-    f->node[node].lives += master == FAKE_NOBODY && f->node[node].master != FAKE_NOBODY;
+    f->node[node].lives += master == FAKE_NO_NODE && f->node[node].master != FAKE_NO_NODE;
     f->node[node].master = master;
     pthread_mutex_unlock(&f->lock);
 }

@@ -33,8 +33,8 @@
 
 #define FAKE_NODES_MAX 16
 #define FAKE_SLOTS 16384
-#define FAKE_ALL (-1)    /* instead of a node: each of them, or all together */
-#define FAKE_NOBODY (-1) /* owns it; is followed */
+#define FAKE_ALL (-1)     /* instead of a node: each of them, or all together */
+#define FAKE_NO_NODE (-1) /* owns it; is followed */
 #define FAKE_URL_MAX 512
 #define FAKE_EPOCH(node) ((uint64_t)(node) + 1)
 

@@ -227,7 +227,7 @@ TEST(each_node_returns_its_own_slot_map)
     fake_follow(f, 2, 1);
     fake_give(f, FAKE_ALL, 0, FAKE_SLOTS - 1, 0);
     fake_give(f, FAKE_ALL, 100, 200, 1);
-    fake_give(f, 1, 201, FAKE_SLOTS - 1, FAKE_NOBODY);
+    fake_give(f, 1, 201, FAKE_SLOTS - 1, FAKE_NO_NODE);
     r = say(c[0], "CLUSTER SLOTS");
     assert_int_equal(r->elements, 3);
     assert_range(r->element[0], 0, 99, f, 0, 0);
@@ -240,7 +240,7 @@ TEST(each_node_returns_its_own_slot_map)
     assert_range(r->element[1], 100, 200, f, 1, 1);
     freeReplyObject(r);
     assert_text_has(c[1], "CLUSTER INFO", "cluster_state:fail\r\n");
-    fake_give(f, 1, 0, FAKE_SLOTS - 1, FAKE_NOBODY);
+    fake_give(f, 1, 0, FAKE_SLOTS - 1, FAKE_NO_NODE);
     r = say(c[1], "CLUSTER SLOTS");
     assert_int_equal(r->elements, 0);
     freeReplyObject(r);
@@ -260,7 +260,7 @@ TEST(replica_reports_its_role_and_a_new_id_as_master)
     assert_text_has(c, "INFO replication", "\nmaster_replid:00010000");
     (void)snprintf(part, sizeof part, "\nmaster_port:%d\r\n", fake_port(f, 0));
     assert_text_has(c, "INFO replication", part);
-    fake_follow(f, 1, FAKE_NOBODY);
+    fake_follow(f, 1, FAKE_NO_NODE);
     assert_text_has(c, "INFO replication", "\nrole:master\r\n");
     assert_text_has(c, "INFO replication", "\nmaster_replid:00020001");
     usher__redis_conn_close(c);
@@ -296,7 +296,7 @@ TEST(a_script_runs_where_its_slot_is)
     assert_call_fails(c[0], "MOVED", f, 1);
     fake_give(f, 1, fake_slot(KEY), fake_slot(KEY), 1);
     assert_call_runs(c[1], 1, 1);
-    fake_give(f, FAKE_ALL, fake_slot(KEY), fake_slot(KEY), FAKE_NOBODY);
+    fake_give(f, FAKE_ALL, fake_slot(KEY), fake_slot(KEY), FAKE_NO_NODE);
     assert_says(c[1], CALL, REDIS_REPLY_ERROR, "CLUSTERDOWN Hash slot not served");
     assert_says(c[1], "EVALSHA " SHA " 2 {a} {b}", REDIS_REPLY_ERROR,
                 "CROSSSLOT Keys in request don't hash to the same slot");

@@ -510,7 +510,7 @@ static int print_round(void **state)
                     acknowledged ? n->version : 0, n->line);
     }
 #ifdef USHER_WITH_REDIS
-    redis_server_tell(server);
+    redis_server_print_log(server);
 #endif
     now.at = NULL;
     return 0;

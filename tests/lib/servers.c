@@ -630,14 +630,14 @@ bool redis_server_restart(struct redis_server *s)
     forget_context(s);
     if (spawn_and_wait(s, &taken))
         return true;
-    redis_server_tell(s);
+    redis_server_print_log(s);
     return told(false);
 }
 
 /* The bytes of a log's end that are printed. */
 #define TOLD_BYTES 16384
 
-void redis_server_tell(const struct redis_server *s)
+void redis_server_print_log(const struct redis_server *s)
 {
     char path[DIR_MAX + 16], line[400];
     FILE *f;

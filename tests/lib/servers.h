@@ -90,7 +90,7 @@ int redis_server_kill(struct redis_server *s, int sig);
 bool redis_server_restart(struct redis_server *s);
 
 /* Prints the end of its log, of its lives before as well, to standard error. */
-void redis_server_tell(const struct redis_server *s);
+void redis_server_print_log(const struct redis_server *s);
 
 /* Are there these words in a line of its log since it was started last? */
 bool redis_server_said(const struct redis_server *s, const char *words);

@@ -483,7 +483,7 @@ TEST(a_killed_redis_keeps_all_acknowledged_commands)
         /* Killed within a call, the server may have written a part of it.  It cuts that off after
          * MULTI, which stays open: a later start applies the following writes in part
          * (backends/redis/README.md).  The operator must have the file rewritten. */
-        if (redis_server_said(server, "Truncating the AOF"))
+        if (redis_server_logged(server, "Truncating the AOF"))
             forget_old_writes();
         settle(url, twin, d);
         usher_close(twin);

@@ -655,7 +655,7 @@ void redis_server_print_log(const struct redis_server *s)
         fclose(f);
 }
 
-bool redis_server_said(const struct redis_server *s, const char *words)
+bool redis_server_logged(const struct redis_server *s, const char *words)
 {
     char path[DIR_MAX + 16], line[400];
     bool said = false;

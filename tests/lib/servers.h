@@ -93,7 +93,7 @@ bool redis_server_restart(struct redis_server *s);
 void redis_server_print_log(const struct redis_server *s);
 
 /* Are there these words in a line of its log since it was started last? */
-bool redis_server_said(const struct redis_server *s, const char *words);
+bool redis_server_logged(const struct redis_server *s, const char *words);
 
 int redis_server_port(const struct redis_server *s);
 pid_t redis_server_pid(const struct redis_server *s); /* 0: not running */

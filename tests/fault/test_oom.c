@@ -289,13 +289,13 @@ static bool left_over(const struct world *w, size_t i, bool at_first)
     for (int steps = 0;
          w->at_once && many && done(status) && steps < STEPS && strcmp(d, notes.digest[i + 1]) != 0;
          steps++) {
-        status = script_say(w->e, line);
+        status = script_execute(w->e, line);
         digest(w, d);
     }
     if (w->at_once && w->script->noun == USHER_QUEUE && strcmp(d, notes.digest[i + 1]) != 0) {
         (void)snprintf(text, sizeof text, "queue match %s%s", w->script->scope,
                        strstr(line, " now="));
-        assert_true(done(script_say(w->e, text)));
+        assert_true(done(script_execute(w->e, text)));
         digest(w, d);
     }
     if (w->at_once && at_first && strstr(line, " req=") != NULL &&

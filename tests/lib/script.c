@@ -150,7 +150,7 @@ static enum usher_status run(struct usher_engine *e, const char *text, char answ
     return status;
 }
 
-enum usher_status script_say(struct usher_engine *e, const char *text)
+enum usher_status script_execute(struct usher_engine *e, const char *text)
 {
     char answer[SCRIPT_ANSWER];
 

@@ -38,7 +38,7 @@ struct script_notes {
 };
 
 /* A line of one's own. */
-enum usher_status script_say(struct usher_engine *e, const char *text);
+enum usher_status script_execute(struct usher_engine *e, const char *text);
 
 /* Line @i.  When it says `ok`, @notes (may be NULL) must have the same answer. */
 enum usher_status script_run(struct usher_engine *e, const struct script *s, unsigned i,

@@ -74,7 +74,7 @@ static struct usher_watcher *listen(struct usher_engine *e, const struct script 
 {
     struct usher_watcher *watch = NULL;
 
-    assert_int_equal(usher_watch(e, s->noun, NULL, script_hear, told, &watch), USHER_OK);
+    assert_int_equal(usher_watch(e, s->noun, NULL, script_take_notice, told, &watch), USHER_OK);
     return watch;
 }
 

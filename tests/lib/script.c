@@ -189,7 +189,7 @@ static void visits(struct usher_engine *e, const struct script *s, char answer[S
         fail_msg("%s: %s", text, answer);
 }
 
-void script_hear(void *payload, const struct usher_notice *notice)
+void script_take_notice(void *payload, const struct usher_notice *notice)
 {
     *(uint64_t *)payload = notice->version;
 }

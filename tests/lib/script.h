@@ -57,6 +57,6 @@ unsigned script_check(struct usher_engine *e, const struct script *s,
                       const struct script_notes *notes, unsigned least, unsigned most);
 
 /* For usher_watch(): the payload is the uint64_t that gets the version of each notice. */
-void script_hear(void *payload, const struct usher_notice *notice);
+void script_take_notice(void *payload, const struct usher_notice *notice);
 
 #endif

@@ -55,7 +55,7 @@ static void note_all(const struct script *s)
 
     disk_wipe();
     e = open_store();
-    script_note(e, s, &notes);
+    script_record(e, s, &notes);
     usher_close(e);
 }
 

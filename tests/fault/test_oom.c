@@ -384,7 +384,7 @@ static void each_call(const char *url, const char *file, const struct script *sc
 
         wipe(file);
         assert_int_equal(usher_open(url, NULL, &e), USHER_OK);
-        script_note(e, script, &notes);
+        script_record(e, script, &notes);
         usher_close(e);
     }
     for (size_t which = 0; which < (script != NULL ? notes.n : CALLS); which++) {

@@ -208,7 +208,7 @@ static void hear_all(void *payload, const struct usher_notice *notice)
         notice->verb == USHER_QUEUE_REQUEUE || strcmp(usher_verb_word(notice->verb), "expire") == 0;
 }
 
-void script_note(struct usher_engine *e, const struct script *s, struct script_notes *notes)
+void script_record(struct usher_engine *e, const struct script *s, struct script_notes *notes)
 {
     struct usher_watcher *watch = NULL;
     struct heard heard = { 0, false };

@@ -45,7 +45,7 @@ enum usher_status script_run(struct usher_engine *e, const struct script *s, uns
                              const struct script_notes *notes);
 
 /* All of @s on @e, which has an empty store; made a note of. */
-void script_note(struct usher_engine *e, const struct script *s, struct script_notes *notes);
+void script_record(struct usher_engine *e, const struct script *s, struct script_notes *notes);
 
 /* Require that the audit finds nothing except directory entries of rooms that are gone: the client
  * that erased such a room had no memory or disk for the next step. */

@@ -347,7 +347,7 @@ static bool scenario(const char *url, const struct script *script, size_t which,
                         fail_msg("%s: %s after allocation %lu, and is applied", name_of(&w, i),
                                  usher_status_word(status), nth);
                 }
-                script_sound(w.e);
+                script_audit(w.e);
                 status = call(&w, i, false);
             }
             if (script != NULL && fired && done(status))
@@ -359,7 +359,7 @@ static bool scenario(const char *url, const struct script *script, size_t which,
     usher_unwatch(w.e, watch);
     if (script != NULL && !forgotten)
         (void)script_check(w.e, script, &notes, notes.n, notes.n);
-    script_sound(w.e);
+    script_audit(w.e);
     usher_close(w.e);
     assert_true(f.bytes == 0);
     return fired;

@@ -243,7 +243,7 @@ static void count_fault(void *payload, const char *line)
     ++*n;
 }
 
-void script_sound(struct usher_engine *e)
+void script_audit(struct usher_engine *e)
 {
     uint64_t faults;
     unsigned n = 0;
@@ -258,7 +258,7 @@ unsigned script_check(struct usher_engine *e, const struct script *s,
     unsigned at = least;
     char d[33], told[SCRIPT_ANSWER];
 
-    script_sound(e);
+    script_audit(e);
     digest(e, s, d);
     while (at <= most && strcmp(d, notes->digest[at]) != 0)
         at++;

@@ -49,7 +49,7 @@ void script_record(struct usher_engine *e, const struct script *s, struct script
 
 /* Require that the audit finds nothing except directory entries of rooms that are gone: the client
  * that erased such a room had no memory or disk for the next step. */
-void script_sound(struct usher_engine *e);
+void script_audit(struct usher_engine *e);
 
 /* The store is as it was after some number of lines from @least to @most, and whole; returns
  * which. */

@@ -49,7 +49,7 @@ static void pair_begin(struct pair *p, const char *room)
     p->b = follow_open(url);
     version = expect_ok(p->a, "room open %s push=1 log=100000", room).version;
     (void)follow_room(p->b, room);
-    follow_hears(p->b, version);
+    follow_expect_change(p->b, version);
     follow_until_subscribed(p->b, home_of(room), "SHARDNUMSUB", p->channel, 1);
 }
 
@@ -65,9 +65,9 @@ static void at_once(const struct pair *p)
     expect_ok(p->a, "room get %s", p->room); /* its connection is made */
     follow_stop_clock(true);
     for (int i = 0; i < 3; i++)
-        follow_hears(p->b, expect_ok(p->a, "room set %s f %d-%d", p->room, i,
-                                     (int)(follow_real_ms() % 1000000))
-                               .version);
+        follow_expect_change(p->b, expect_ok(p->a, "room set %s f %d-%d", p->room, i,
+                                             (int)(follow_real_ms() % 1000000))
+                                       .version);
     follow_stop_clock(false);
 }
 
@@ -100,7 +100,7 @@ static void through(struct pair *p, void (*change)(const struct pair *p))
     int64_t until_ms = follow_real_ms() + FOLLOW_PATIENCE_MS;
     const struct usher_event *event;
 
-    follow_hears(p->b, seen);
+    follow_expect_change(p->b, seen);
     assert_int_equal(pthread_create(&p->thread, NULL, changes, p), 0);
     change(p);
     atomic_store(&p->stop, true);
@@ -186,7 +186,7 @@ TEST(a_follower_leaves_a_dead_master)
     slot = redis_cluster_slot(cluster, p.room);
     old = home_of(p.room);
     version = expect_ok(p.a, "room set den f 0 wait=1").version;
-    follow_hears(p.b, version);
+    follow_expect_change(p.b, version);
     assert_int_equal(redis_server_kill(old, SIGKILL), 0);
     version = expect_ok(p.a, "room set den f 1").version; /* waits for the replica */
     do { /* it is a gap if the replica did not have all */

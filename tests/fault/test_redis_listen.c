@@ -38,12 +38,12 @@ TEST(a_message_alone_wakes_a_follower)
     uint64_t version = expect_ok(a, "room open hall push=1").version;
     struct usher_watcher *w = follow_room(b, "hall"), *other;
 
-    follow_hears(b, version);
+    follow_expect_change(b, version);
     subscribed(b, "{hall}:room", 1);
     follow_stop_clock(true);
     for (int i = 0; i < 20; i++)
-        follow_hears(b, expect_ok(a, "room set hall f %d", i).version);
-    follow_hears(b, expect_ok(a, "room join hall ann").version);
+        follow_expect_change(b, expect_ok(a, "room set hall f %d", i).version);
+    follow_expect_change(b, expect_ok(a, "room join hall ann").version);
     assert_null(usher_collect(b, 0));
 
     /* two followers of one engine share a subscription; its own changes are received once */
@@ -54,8 +54,8 @@ TEST(a_message_alone_wakes_a_follower)
     usher_unwatch(b, other);
     follow_stop_clock(true);
     for (int i = 0; i < 5; i++) {
-        follow_hears(b, expect_ok(b, "room set hall own %d", i).version);
-        follow_hears(b, expect_ok(a, "room set hall g %d", i).version);
+        follow_expect_change(b, expect_ok(b, "room set hall own %d", i).version);
+        follow_expect_change(b, expect_ok(a, "room set hall g %d", i).version);
     }
     subscribed(b, "{hall}:room", 1);
     usher_unwatch(b, w);
@@ -78,7 +78,7 @@ TEST(rooms_share_a_connection)
 
         (void)snprintf(room, sizeof room, "many%d", i);
         (void)follow_room(b, room);
-        follow_hears(b, version);
+        follow_expect_change(b, version);
     }
     for (int i = 0; i < ROOMS; i++) {
         (void)snprintf(channel, sizeof channel, "{many%d}:room", i);
@@ -90,7 +90,7 @@ TEST(rooms_share_a_connection)
     freeReplyObject(r);
     follow_stop_clock(true);
     for (int i = 0; i < ROOMS; i++)
-        follow_hears(b, expect_ok(a, "room set many%d f 1", (i * 37) % ROOMS).version);
+        follow_expect_change(b, expect_ok(a, "room set many%d f 1", (i * 37) % ROOMS).version);
     follow_stop_clock(false);
     usher_close(b);
     usher_close(a);
@@ -111,11 +111,11 @@ TEST(a_worker_thread_receives_messages)
 
     assert_int_equal(pthread_create(&thread, NULL, work, b), 0);
     (void)follow_room(b, "work");
-    follow_hears(b, version);
+    follow_expect_change(b, version);
     subscribed(b, "{work}:room", 1);
     follow_stop_clock(true);
     for (int i = 0; i < 20; i++)
-        follow_hears(b, expect_ok(a, "room set work f %d", i).version);
+        follow_expect_change(b, expect_ok(a, "room set work f %d", i).version);
     follow_stop_clock(false);
     usher_interrupt(b, true);
     assert_int_equal(pthread_join(thread, NULL), 0);
@@ -129,7 +129,7 @@ TEST(a_killed_connection_loses_no_change)
     uint64_t version = expect_ok(a, "room open cut push=1").version;
 
     (void)follow_room(b, "cut");
-    follow_hears(b, version);
+    follow_expect_change(b, version);
     subscribed(b, "{cut}:room", 1);
     for (int round = 0; round < 5; round++) {
         uint64_t first = expect_ok(a, "room set cut f %d", round).version;
@@ -138,10 +138,10 @@ TEST(a_killed_connection_loses_no_change)
         expect_ok(a, "room set cut g %d", round);
         expect_ok(a, "room set cut h %d", round);
         for (uint64_t v = first; v < first + 3; v++)
-            follow_hears(b, v);
+            follow_expect_change(b, v);
         subscribed(b, "{cut}:room", 1);
         follow_stop_clock(true);
-        follow_hears(b, expect_ok(a, "room set cut i %d", round).version);
+        follow_expect_change(b, expect_ok(a, "room set cut i %d", round).version);
         follow_stop_clock(false);
     }
     /* a server that is restarted with its data */
@@ -150,11 +150,11 @@ TEST(a_killed_connection_loses_no_change)
     assert_null(usher_collect(b, 100));
     assert_true(redis_server_restart(server));
     subscribed(b, "{cut}:room", 1);
-    follow_hears(
+    follow_expect_change(
         b,
         expect_ok(a, "room set cut j 1").version); /* the engine connects again, which takes time */
     follow_stop_clock(true);
-    follow_hears(b, expect_ok(a, "room set cut k 1").version);
+    follow_expect_change(b, expect_ok(a, "room set cut k 1").version);
     follow_stop_clock(false);
     usher_close(b);
     usher_close(a);
@@ -176,10 +176,10 @@ TEST(a_user_without_the_right_to_subscribe_reads_the_log)
 
         (void)snprintf(room, sizeof room, "deaf%d", i);
         (void)follow_room(b, room);
-        follow_hears(b, version);
+        follow_expect_change(b, version);
     }
     for (int i = 0; i < 6; i++)
-        follow_hears(b, expect_ok(a, "room set deaf%d f %d", i % 3, i).version);
+        follow_expect_change(b, expect_ok(a, "room set deaf%d f %d", i % 3, i).version);
     assert_int_equal(follow_refused, 1);
     usher_close(b);
     usher_close(a);
@@ -192,10 +192,10 @@ TEST(a_change_before_the_subscription_is_received)
     uint64_t version = expect_ok(a, "room open early push=1").version;
 
     (void)follow_room(b, "early");
-    follow_hears(b, version); /* the follower has not subscribed yet */
+    follow_expect_change(b, version); /* the follower has not subscribed yet */
     version = expect_ok(a, "room set early f 1").version;
     follow_stop_clock(true);
-    follow_hears(b, version);
+    follow_expect_change(b, version);
     follow_stop_clock(false);
     usher_close(b);
     usher_close(a);
@@ -213,16 +213,16 @@ TEST(a_follower_reads_the_log_while_it_is_not_subscribed)
     (void)snprintf(at, sizeof at, "redis://sub:pw@127.0.0.1:%d", redis_server_port(server));
     b = follow_open(at);
     (void)follow_room(b, "lost");
-    follow_hears(b, version);
+    follow_expect_change(b, version);
     subscribed(b, "{lost}:room", 1);
     follow_stop_clock(true);
-    follow_hears(b, expect_ok(a, "room set lost f 1").version);
+    follow_expect_change(b, expect_ok(a, "room set lost f 1").version);
     assert_true(redis_do_ok(server, "ACL", "SETUSER", "sub", "resetchannels", NULL));
     subscribed(b, "{lost}:room", 0);
     follow_drive(b); /* it notices that the connection is closed */
     version = expect_ok(a, "room set lost f 2").version;
     follow_move_clock(600);
-    follow_hears(b, version);
+    follow_expect_change(b, version);
     follow_stop_clock(false);
     usher_close(b);
     usher_close(a);
@@ -233,21 +233,21 @@ TEST(push_can_be_turned_on_and_off)
     struct usher_engine *a = follow_open(url), *b = follow_open(url);
 
     (void)follow_room(b, "knob");
-    follow_hears(b, expect_ok(a, "room open knob").version);
-    follow_hears(b, expect_ok(a, "room set knob f 0").version);
+    follow_expect_change(b, expect_ok(a, "room open knob").version);
+    follow_expect_change(b, expect_ok(a, "room set knob f 0").version);
     subscribed(b, "{knob}:room", 0);
     for (int round = 0; round < 2; round++) {
         struct usher_engine *who =
             round == 0 ? a : b; /* b receives its own changes without a message */
 
-        follow_hears(b, expect_ok(who, "room open knob push=1").version);
+        follow_expect_change(b, expect_ok(who, "room open knob push=1").version);
         subscribed(b, "{knob}:room", 1);
         follow_stop_clock(true);
-        follow_hears(b, expect_ok(a, "room set knob f 1%d", round).version);
-        follow_hears(b, expect_ok(who, "room open knob push=0").version);
+        follow_expect_change(b, expect_ok(a, "room set knob f 1%d", round).version);
+        follow_expect_change(b, expect_ok(who, "room open knob push=0").version);
         subscribed(b, "{knob}:room", 0);
         follow_stop_clock(false);
-        follow_hears(b, expect_ok(a, "room set knob f 2%d", round).version);
+        follow_expect_change(b, expect_ok(a, "room set knob f 2%d", round).version);
     }
     usher_close(b);
     usher_close(a);
@@ -262,7 +262,7 @@ TEST(a_room_that_is_opened_again_is_followed)
     bool news = false;
 
     (void)follow_room(b, "phoenix");
-    follow_hears(b, version);
+    follow_expect_change(b, version);
     subscribed(b, "{phoenix}:room", 1);
     expect_ok(a, "room close phoenix");
     version = expect_ok(a, "room open phoenix push=1").version;
@@ -274,7 +274,7 @@ TEST(a_room_that_is_opened_again_is_followed)
     }
     subscribed(b, "{phoenix}:room", 1);
     follow_stop_clock(true);
-    follow_hears(b, expect_ok(a, "room set phoenix f 1").version);
+    follow_expect_change(b, expect_ok(a, "room set phoenix f 1").version);
     follow_stop_clock(false);
     usher_close(b);
     usher_close(a);
@@ -289,7 +289,7 @@ TEST(a_child_leaves_the_connection_to_its_parent)
     pid_t child;
 
     (void)follow_room(b, "family");
-    follow_hears(b, version);
+    follow_expect_change(b, version);
     subscribed(b, "{family}:room", 1);
     child = fork();
     assert_true(child >= 0);
@@ -300,7 +300,7 @@ TEST(a_child_leaves_the_connection_to_its_parent)
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_int_equal(status, 0);
     follow_stop_clock(true);
-    follow_hears(b, expect_ok(a, "room set family f 1").version);
+    follow_expect_change(b, expect_ok(a, "room set family f 1").version);
     follow_stop_clock(false);
     usher_close(b);
     usher_close(a);

@@ -144,16 +144,16 @@ TEST(a_message_over_tls_wakes_a_follower)
     b = follow_open(where);
     version = expect_ok(a, "room open hall push=1").version;
     (void)follow_room(b, "hall");
-    follow_hears(b, version);
+    follow_expect_change(b, version);
     follow_until_subscribed(b, n.server, "NUMSUB", "{hall}:room", 1);
     follow_stop_clock(true);
     for (int i = 0; i < 20; i++)
-        follow_hears(b, expect_ok(a, "room set hall f %d", i).version);
+        follow_expect_change(b, expect_ok(a, "room set hall f %d", i).version);
     follow_stop_clock(false);
 
     /* a message in the TLS record of another one, and after a new connection */
     freeReplyObject(redis_do(n.server, "CLIENT", "KILL", "TYPE", "pubsub", NULL));
-    follow_hears(b, expect_ok(a, "room set hall g 1").version);
+    follow_expect_change(b, expect_ok(a, "room set hall g 1").version);
     follow_until_subscribed(b, n.server, "NUMSUB", "{hall}:room", 1);
     follow_stop_clock(true);
     {
@@ -162,7 +162,7 @@ TEST(a_message_over_tls_wakes_a_follower)
         expect_ok(a, "room set hall h 2");
         expect_ok(a, "room set hall h 3");
         for (uint64_t v = first; v < first + 3; v++)
-            follow_hears(b, v);
+            follow_expect_change(b, v);
     }
     follow_stop_clock(false);
     usher_close(b);
@@ -194,18 +194,19 @@ static void follow_over_a_failover(void)
     uint64_t version = expect_ok(a, "room open hall push=1").version;
 
     (void)follow_room(b, "hall");
-    follow_hears(b, version);
+    follow_expect_change(b, version);
     follow_until_subscribed(b, master.server, "NUMSUB", "{hall}:room", 1);
     follow_stop_clock(true);
-    follow_hears(b, expect_ok(a, "room set hall f 0").version);
+    follow_expect_change(b, expect_ok(a, "room set hall f 0").version);
     follow_stop_clock(false);
-    follow_hears(b, expect_ok(a, "room set hall f 1 wait=1").version); /* the replica has it */
+    follow_expect_change(b,
+                         expect_ok(a, "room set hall f 1 wait=1").version); /* the replica has it */
     assert_int_equal(redis_server_kill(master.server, SIGKILL), 0);
-    follow_hears(b, after_the_failover(a));
+    follow_expect_change(b, after_the_failover(a));
     follow_until_subscribed(b, replica.server, "NUMSUB", "{hall}:room", 1);
     follow_stop_clock(true);
     for (int i = 0; i < 20; i++)
-        follow_hears(b, expect_ok(a, "room set hall f %d", i).version);
+        follow_expect_change(b, expect_ok(a, "room set hall f %d", i).version);
     follow_stop_clock(false);
     usher_close(b);
     usher_close(a);

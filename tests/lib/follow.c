@@ -96,7 +96,7 @@ static void wait_for(struct usher_engine *e, int64_t until_ms)
     (void)poll(&fd, 1, (int)(ms < 0 || ms > left ? left : ms));
 }
 
-void follow_hears(struct usher_engine *e, uint64_t version)
+void follow_expect_change(struct usher_engine *e, uint64_t version)
 {
     int64_t until_ms = follow_real_ms() + FOLLOW_PATIENCE_MS;
     const struct usher_event *event;

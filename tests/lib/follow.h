@@ -31,7 +31,7 @@ struct usher_engine *follow_open(const char *url);
 struct usher_watcher *follow_room(struct usher_engine *e, const char *room);
 
 /* The next event of @e is the change with @version. */
-void follow_hears(struct usher_engine *e, uint64_t version);
+void follow_expect_change(struct usher_engine *e, uint64_t version);
 
 /* Drive @e, which has no event, until it waits. */
 void follow_drive(struct usher_engine *e);

@@ -467,7 +467,7 @@ static struct usher_engine *opened_in_time(const char *url)
     return e;
 }
 
-#define held(e, want, at, until, ...) line_held(e, T, want, at, until, __VA_ARGS__)
+#define held(e, want, at, until, ...) line_execute_hold(e, T, want, at, until, __VA_ARGS__)
 
 struct longest {
     uint64_t ann, bob, carl, dora;

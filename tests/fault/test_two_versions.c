@@ -63,7 +63,7 @@ static struct usher_engine *of_library(bool is_older)
     return e;
 }
 
-#define held(e, want, at, until, ...) line_held(e, T, want, at, until, __VA_ARGS__)
+#define held(e, want, at, until, ...) line_execute_hold(e, T, want, at, until, __VA_ARGS__)
 
 static int64_t longest(struct usher_engine *e, const char *settings, int64_t at)
 {

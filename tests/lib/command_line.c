@@ -108,8 +108,8 @@ char *line_answer(const struct usher_operation *c, const struct usher_result *r)
     return text;
 }
 
-uint64_t line_held(struct usher_engine *e, int64_t origin, enum usher_status want, int64_t at,
-                   int64_t until, const char *format, ...)
+uint64_t line_execute_hold(struct usher_engine *e, int64_t origin, enum usher_status want,
+                           int64_t at, int64_t until, const char *format, ...)
 {
     struct usher_result r;
     char line[256];

@@ -38,7 +38,8 @@ char *line_answer(const struct usher_operation *c, const struct usher_result *r)
 
 /* `number' and the rest of the line at @origin + @at: must be answered with @want, and a hold until
  * @origin + @until (0: for ever).  Its token. */
-uint64_t line_held(struct usher_engine *e, int64_t origin, enum usher_status want, int64_t at,
-                   int64_t until, const char *format, ...) __attribute__((format(printf, 6, 7)));
+uint64_t line_execute_hold(struct usher_engine *e, int64_t origin, enum usher_status want,
+                           int64_t at, int64_t until, const char *format, ...)
+    __attribute__((format(printf, 6, 7)));
 
 #endif

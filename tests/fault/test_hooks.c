@@ -584,7 +584,7 @@ static void world_run(const struct test_store *store, uint32_t on, uint64_t seed
                     random_verb(w.b, verbs[at + i], &list[i]);
             }
             if (is_on(&w, HOOK(HANDS)) && rng_chance(&w.rng, 6))
-                rollback_another();
+                rollback_change_identity();
             watchers_turn(&w);
             second_turn(&w);
             give(&w, w.second != NULL && rng_chance(&w.rng, 50) ? w.second : w.e, list, k);

@@ -71,7 +71,7 @@ static enum usher_status rollback_open(void *payload, struct usher_url *url,
 
 const struct usher_driver rollback_driver = { "rollback", rollback_open, NULL, NULL };
 
-void rollback_another(void)
+void rollback_change_identity(void)
 {
     identity++;
 }

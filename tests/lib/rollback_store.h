@@ -15,7 +15,7 @@ extern const struct usher_driver rollback_driver;
 unsigned long rollback_lookups(void);
 
 /* It is another store from now on, with everything that it has. */
-void rollback_another(void);
+void rollback_change_identity(void);
 
 /* All that is in it; NULL: no memory.  To be freed. */
 struct rollback_copy *rollback_copy(void);

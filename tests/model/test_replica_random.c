@@ -513,7 +513,7 @@ static void change_hands(struct world *w)
         assert_non_null(w->saved[i]);
     }
     if (random_below(&w->random, 60) == 0) {
-        rollback_another();
+        rollback_change_identity();
         sum.hands++;
     }
 }

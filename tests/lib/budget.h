@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * budget -- how much is done of a test without an end: what a variable of the environment says.
+ * budget -- the number of steps of a test without an end.  An environment variable may give it.
  * Else it is as much as CI has time for (USHER_EACH=2), half of that in `make check`, and a quarter
  * where everything is slower (a sanitizer, USHER_WRAPPER).
  */
@@ -27,15 +27,15 @@ uint64_t number_from(const char *variable, uint64_t otherwise);
 /* Return the number in the environment variable @variable, or @n or its share. */
 uint64_t budget_of(const char *variable, uint64_t n);
 
-/* How often something is done to a cluster, with another seed each time: 200 times with
- * USHER_LONG; else what USHER_ROUNDS says, or USHER_EACH, else once. */
+/* Return the number of rounds of a cluster test, each with another seed: 200 with USHER_LONG; else
+ * that of USHER_ROUNDS or USHER_EACH, else 1. */
 uint64_t budget_rounds(void);
 
-/* Does everything take longer here?  Very much so: within USHER_WRAPPER (valgrind)? */
+/* Return whether everything takes longer here, and whether within USHER_WRAPPER (valgrind). */
 bool budget_slow(void);
 bool budget_wrapped(void);
 
-/* USHER_LONG=1: all that there is. */
+/* Return whether USHER_LONG=1 asks for complete tests. */
 bool budget_long(void);
 
 /* `make check`, which people wait for: neither CI (USHER_EACH=2) nor a long run. */

@@ -88,13 +88,13 @@ static enum usher_status set(struct usher_engine *e, enum usher_verb verb, const
                              uint64_t given, struct usher_result *r)
 {
     struct usher_operation c;
-    const struct usher__field *told;
+    const struct usher__field *result;
     const struct usher__arg *arg;
 
     begin(&c, verb, scope);
     c.given = given;
-    for (unsigned i = 0; usher__setting(verb, i, &told, &arg); i++)
-        memcpy((char *)&c + arg->offset, (const char *)r + told->offset, sizeof(int64_t));
+    for (unsigned i = 0; usher__setting(verb, i, &result, &arg); i++)
+        memcpy((char *)&c + arg->offset, (const char *)r + result->offset, sizeof(int64_t));
     return run_once(e, &c, r);
 }
 

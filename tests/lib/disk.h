@@ -2,13 +2,13 @@
 /*
  * disk -- a file system in memory for SQLite that can fail and lose power.
  *
- * disk_install() makes it SQLite's default, so that whatever opens a database in this
- * process writes here.  It knows what has been synced: at disk_crash() everything since is
- * lost, kept, or kept in part: writes dropped, torn at sectors, applied in another order.
- * A new file is there for sure only after its first sync.
+ * disk_install() makes it SQLite's default, so that every database that this process opens is
+ * here.  The disk records syncs.  At disk_crash() all later writes are lost, kept, or kept in part:
+ * dropped, torn at sectors, applied in another order.  A new file is certain to exist only after
+ * its first sync.
  *
- * One disk a process, one thread.  All files must be closed at
- * disk_wipe() and disk_crash().
+ * A process has one disk, which one thread uses.  All files must be closed at disk_wipe() and
+ * disk_crash().
  */
 #ifndef USHER_TESTS_DISK_H
 #define USHER_TESTS_DISK_H
@@ -18,28 +18,28 @@
 
 void disk_install(void);
 
-/* An empty disk, nothing armed. */
+/* Make the disk empty, with no fault armed. */
 void disk_wipe(void);
 
-/* From now on calls are counted (and the armed one fails), or not. */
+/* Begin or stop to count calls; the armed fault hits counted calls only. */
 void disk_count(bool on);
 
-/* The calls counted since disk_wipe(); of these, the writes, truncations and syncs. */
+/* Return the calls counted since disk_wipe(), and the writes, truncations and syncs among them. */
 unsigned disk_calls(void);
 unsigned disk_writes(void);
 
-/* The @n-th counted call from now fails, or it and all after it; 0: none. */
+/* Let the @n-th counted call from now fail, or it and all after it; 0: none. */
 void disk_fail(unsigned n, bool for_ever);
 
-/* Power goes off instead of the @n-th counted write or sync: from then on every call
- * fails.  0: never. */
+/* Lose power instead of the @n-th counted write or sync: from then on every call fails.  0: never.
+ */
 void disk_cut(unsigned n);
 
-/* Did the armed thing happen? */
+/* Return whether the armed fault has hit. */
 bool disk_fired(void);
 
 enum disk_loss {
-    DISK_KEEPS_NOTHING, /* of what was not synced */
+    DISK_KEEPS_NOTHING, /* of unsynced writes */
     DISK_KEEPS_ALL,
     DISK_KEEPS_SOME, /* whole writes, in another order */
     DISK_TEARS       /* sectors of writes, in another order */

@@ -34,14 +34,14 @@
 #define FAKE_NODES_MAX 16
 #define FAKE_SLOTS 16384
 #define FAKE_ALL (-1)     /* instead of a node: each of them, or all together */
-#define FAKE_NO_NODE (-1) /* owns it; is followed */
+#define FAKE_NO_NODE (-1) /* as an owner or a master: none */
 #define FAKE_URL_MAX 512
 #define FAKE_EPOCH(node) ((uint64_t)(node) + 1)
 
 struct fake;
 
-/* They share the slots evenly in order, as those of redis_cluster_start() do, and all know it.
- * NULL: no port. */
+/* Start nodes that share the slots evenly in order, as those of redis_cluster_start(), each with
+ * that map.  Returns NULL if there is no free port. */
 struct fake *fake_start(int nodes);
 void fake_stop(struct fake *f); /* takes NULL */
 
@@ -51,33 +51,33 @@ const char *fake_id(const struct fake *f, int node); /* 40 digits */
 const char *fake_url(const struct fake *f, char buf[FAKE_URL_MAX]);
 int fake_slot(const char *key);
 
-/* ---- what they know ---- */
+/* ---- their slot maps and roles ---- */
 
-/* In the eyes of @seen_by, @owner has the slots @first to @last. */
+/* Set the map of @seen_by: @owner has the slots @first to @last. */
 void fake_give(struct fake *f, int seen_by, int first, int last, int owner);
 
-/* The keys of @slot have left @from for @to, which takes what comes with ASKING; whose slot it is
- * has not changed. */
+/* Move the keys of @slot from @from to @to, which accepts commands after ASKING; the owner of the
+ * slot stays. */
 void fake_migrate(struct fake *f, int slot, int from, int to);
-/* That is over: all know that it is @owner's. */
+/* End the migration: every map names @owner. */
 void fake_migrated(struct fake *f, int slot, int owner);
 
-/* Make @node a replica of @master.  -1 makes it a master with a new replication id. */
+/* Make @node a replica of @master.  FAKE_NO_NODE makes it a master with a new replication id. */
 void fake_follow(struct fake *f, int node, int master);
 
-/* From now on @node knows no script but those that are loaded again.  Before, it knows any. */
+/* Let @node forget all scripts, so that they must be loaded again.  Before, it knows any. */
 void fake_flush_scripts(struct fake *f, int node);
 
-/* ---- what they do ---- */
+/* ---- their behaviour ---- */
 
 enum fake_action {
-    FAKE_REPLY,  /* say @text, which is RESP */
-    FAKE_ERROR,  /* say the error @text, which has no dash and no line end */
+    FAKE_REPLY,  /* send @text, which is RESP */
+    FAKE_ERROR,  /* send the error @text, which has no dash and no line end */
     FAKE_PASS,   /* as without a rule: for those before another rule */
     FAKE_HOLD,   /* as without a rule, but neither this nor what follows on the connection before
                   * fake_release() */
     FAKE_SILENT, /* this and all that follows on the connection is taken, and never answered */
-    FAKE_CUT,    /* say the first @bytes bytes of @text (NULL: of what it would say), close */
+    FAKE_CUT,    /* send the first @bytes bytes of @text (NULL: of its own reply), close */
     FAKE_CLOSE,  /* run it, close without an answer */
     FAKE_RESET   /* break the connection as if it had not been read: it is not run and not in the
                   * journal */
@@ -96,23 +96,23 @@ struct fake_rule {
 
 /* Append a rule to those of @node.  FAKE_ALL: to those of each node, with a count for each. */
 void fake_rule(struct fake *f, int node, const struct fake_rule *r);
-/* The same of an error. */
+/* Append a rule that sends an error. */
 void fake_error(struct fake *f, int node, const char *match, unsigned times, const char *format,
                 ...) __attribute__((format(printf, 5, 6)));
 void fake_clear(struct fake *f, int node); /* no rules any more */
 void fake_release(struct fake *f, int node);
 
-/* These return when it is so. */
+/* These return when the effect is there. */
 void fake_drop(struct fake *f, int node);            /* all its connections are closed */
 void fake_down(struct fake *f, int node, bool down); /* and further ones refused */
 
 /* ---- the commands that they received ---- */
 
-/* How many commands that begin with the words @match; NULL: any. */
+/* Return the number of commands that begin with the words @match; NULL: any. */
 unsigned fake_seen(struct fake *f, int node, const char *match);
-/* Waits until they are @n at least. */
+/* Wait until there are at least @n of them. */
 bool fake_wait_seen(struct fake *f, int node, const char *match, unsigned n, int timeout_ms);
-/* Connections that were accepted. */
+/* Return the number of accepted connections. */
 unsigned fake_connections(struct fake *f, int node);
 
 /* Command @i of those that came to @node: the number of its connection, from 1, then its words.

@@ -27,8 +27,8 @@ struct fake_authority {
         char name[USHER_NAME_MAX], owner[USHER_NAME_MAX], text[USHER_SERIAL_TEXT_MAX];
     } * events; /* the journal */
     size_t n_events;
-    atomic_int answer;    /* enum usher_status: what reserve() says instead; OK: what is right */
-    atomic_int delay_ms;  /* that reserve() takes */
+    atomic_int answer;    /* enum usher_status: that reserve() returns; OK: the right one */
+    atomic_int delay_ms;  /* the time that reserve() takes */
     atomic_uint requests; /* reserve() for numbers, not for data alone */
 };
 

@@ -22,21 +22,21 @@ void follow_stop_clock(bool stop);
 void follow_move_clock(int64_t ms); /* of one that is stopped */
 int64_t follow_real_ms(void);       /* whether it is stopped or not */
 
-/* Lines of the log that a subscription was refused. */
+/* Count of log lines about a refused subscription. */
 extern int follow_refused;
 
 struct usher_engine *follow_open(const char *url);
 
-/* From its first version on, with USHER_WATCH_ALL. */
+/* Watch @room from its first version on, with USHER_WATCH_ALL. */
 struct usher_watcher *follow_room(struct usher_engine *e, const char *room);
 
-/* The next event of @e is the change with @version. */
+/* Require that the next event of @e is the change with @version. */
 void follow_expect_change(struct usher_engine *e, uint64_t version);
 
 /* Drive @e, which has no event, until it waits. */
 void follow_drive(struct usher_engine *e);
 
-/* The same until @n clients subscribe to @channel, as `PUBSUB @how` of @s says. */
+/* Drive @e until @n clients subscribe to @channel, by `PUBSUB @how` of @s. */
 void follow_until_subscribed(struct usher_engine *e, struct redis_server *s, const char *how,
                              const char *channel, long long n);
 

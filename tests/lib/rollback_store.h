@@ -11,20 +11,20 @@
 
 extern const struct usher_driver rollback_driver;
 
-/* How many records were looked for in it so far, by id or in a list. */
+/* Return the number of records read so far, by id or in a list. */
 unsigned long rollback_lookups(void);
 
-/* It is another store from now on, with everything that it has. */
+/* Give the store another identity; its content stays. */
 void rollback_change_identity(void);
 
-/* All that is in it; NULL: no memory.  To be freed. */
+/* Return a copy of the content, which the caller frees; NULL: no memory. */
 struct rollback_copy *rollback_copy(void);
 void rollback_free(struct rollback_copy *copy);
 
-/* It has what @copy has, and is another store.  Not while a command runs. */
+/* Set the content to @copy, and give the store another identity.  Not while a command runs. */
 void rollback_to(const struct rollback_copy *copy);
 
-/* The same, and which store it is: for who keeps several that are asked in turn. */
+/* Set the content to @copy, with the identity @which: for a test with several stores in turn. */
 void rollback_become(const struct rollback_copy *copy, uint64_t which);
 
 #endif

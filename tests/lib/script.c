@@ -256,7 +256,7 @@ unsigned script_check(struct usher_engine *e, const struct script *s,
                       const struct script_notes *notes, unsigned least, unsigned most)
 {
     unsigned at = least;
-    char d[33], told[SCRIPT_ANSWER];
+    char d[33], visits_now[SCRIPT_ANSWER];
 
     script_audit(e);
     digest(e, s, d);
@@ -269,8 +269,8 @@ unsigned script_check(struct usher_engine *e, const struct script *s,
         fail_msg("%s %s: not as after lines %u to %u (%s)", usher_noun_word(s->noun), s->scope,
                  least, most, most > 0 ? s->lines[most - 1] : "none");
     }
-    visits(e, s, told);
-    if (strcmp(told, notes->visits[at]) != 0)
-        fail_msg("after line %u history returns %s, not %s", at, told, notes->visits[at]);
+    visits(e, s, visits_now);
+    if (strcmp(visits_now, notes->visits[at]) != 0)
+        fail_msg("after line %u history returns %s, not %s", at, visits_now, notes->visits[at]);
     return at;
 }

@@ -37,26 +37,26 @@ struct script_notes {
     char visits[SCRIPT_LINES + 1][SCRIPT_ANSWER]; /* of a queue: the rows of `history` */
 };
 
-/* A line of one's own. */
+/* Execute a line that is not of a script. */
 enum usher_status script_execute(struct usher_engine *e, const char *text);
 
-/* Line @i.  When it says `ok`, @notes (may be NULL) must have the same answer. */
+/* Execute line @i.  If it returns `ok`, @notes (may be NULL) must have the same answer. */
 enum usher_status script_run(struct usher_engine *e, const struct script *s, unsigned i,
                              const struct script_notes *notes);
 
-/* All of @s on @e, which has an empty store; made a note of. */
+/* Execute all of @s on @e, which has an empty store, and record the results in @notes. */
 void script_record(struct usher_engine *e, const struct script *s, struct script_notes *notes);
 
 /* Require that the audit finds nothing except directory entries of rooms that are gone: the client
  * that erased such a room had no memory or disk for the next step. */
 void script_audit(struct usher_engine *e);
 
-/* The store is as it was after some number of lines from @least to @most, and whole; returns
- * which. */
+/* Require that the store is valid and in the state after some number of lines from @least to @most.
+ * Returns that number. */
 unsigned script_check(struct usher_engine *e, const struct script *s,
                       const struct script_notes *notes, unsigned least, unsigned most);
 
-/* For usher_watch(): the payload is the uint64_t that gets the version of each notice. */
+/* Take a notice of usher_watch(): the payload is the uint64_t that gets its version. */
 void script_take_notice(void *payload, const struct usher_notice *notice);
 
 #endif

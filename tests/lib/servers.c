@@ -95,7 +95,7 @@ static void fail(const char *format, ...)
 }
 
 /* A test that only asserts success does not print our reason, so it is printed here. */
-static bool told(bool good)
+static bool reported(bool good)
 {
     if (!good)
         fprintf(stderr, "servers: %s\n", reason);
@@ -471,12 +471,12 @@ int redis_server_kill(struct redis_server *s, int sig)
 
     if (s->pid == 0) {
         fail("the server does not run");
-        (void)told(false);
+        (void)reported(false);
         return -1;
     }
     if (kill(s->pid, sig) != 0) {
         fail("kill: %s", strerror(errno));
-        (void)told(false);
+        (void)reported(false);
         return -1;
     }
     if (sig == SIGSTOP || sig == SIGCONT)
@@ -487,7 +487,7 @@ int redis_server_kill(struct redis_server *s, int sig)
     while (!has_died(s)) {
         if (clock_ms() > until) {
             fail("process %ld outlives signal %d", (long)s->pid, sig);
-            (void)told(false);
+            (void)reported(false);
             return -1;
         }
         pause_briefly();
@@ -625,17 +625,17 @@ bool redis_server_restart(struct redis_server *s)
     if (!has_died(s)) {
         redis_server_kill(s, SIGCONT);
         if (redis_server_kill(s, SIGTERM) != 0)
-            return told(false);
+            return reported(false);
     }
     forget_context(s);
     if (spawn_and_wait(s, &taken))
         return true;
     redis_server_print_log(s);
-    return told(false);
+    return reported(false);
 }
 
 /* The bytes of a log's end that are printed. */
-#define TOLD_BYTES 16384
+#define LOG_END_BYTES 16384
 
 void redis_server_print_log(const struct redis_server *s)
 {
@@ -646,7 +646,7 @@ void redis_server_print_log(const struct redis_server *s)
     f = fopen(path, "r");
     fprintf(stderr, "---- the end of the server's log (port %d, process %ld):\n", s->port,
             (long)s->pid);
-    if (f != NULL && fseek(f, -TOLD_BYTES, SEEK_END) != 0)
+    if (f != NULL && fseek(f, -LOG_END_BYTES, SEEK_END) != 0)
         rewind(f);
     while (f != NULL && fgets(line, sizeof line, f) != NULL)
         fputs(line, stderr);
@@ -824,7 +824,7 @@ bool redis_do_ok(struct redis_server *s, ...)
     va_start(ap, s);
     r = do_list(s, ap);
     va_end(ap);
-    return told(is_success(r));
+    return reported(is_success(r));
 }
 
 /* Takes over @r. */
@@ -854,7 +854,7 @@ bool redis_server_wait_info(struct redis_server *s, const char *section, const c
     while (!text_contains(redis_do(s, "INFO", section, NULL), text)) {
         if (clock_ms() > until) {
             fail("INFO %s never had %s", section, text);
-            return told(false);
+            return reported(false);
         }
         pause_briefly();
     }
@@ -870,7 +870,7 @@ bool redis_node_wait_info(struct redis_server *s, const char *text, int timeout_
     while (!text_contains(redis_do(s, "CLUSTER", "INFO", NULL), text)) {
         if (clock_ms() > until) {
             fail("CLUSTER INFO never had %s", text);
-            return told(false);
+            return reported(false);
         }
         pause_briefly();
     }
@@ -972,7 +972,7 @@ static bool pause_forming(struct redis_cluster *c, int i, struct forming *f)
 
     if (t > f->until) {
         fail("node %d is not part of the cluster after %d s", i, START_MS / 1000);
-        return told(false);
+        return reported(false);
     }
     if (t > f->again) {
         if (!meet(c))
@@ -1114,7 +1114,7 @@ bool redis_cluster_wait_whole(struct redis_cluster *c, int timeout_ms)
         while (!says_ok(c->node[i]) || count_shown(c->node[i]) != c->nodes) {
             if (clock_ms() > until) {
                 fail("node %d does not see the whole cluster after %d ms", i, timeout_ms);
-                return told(false);
+                return reported(false);
             }
             pause_briefly();
         }
@@ -1175,7 +1175,7 @@ bool redis_cluster_wait_agreed(struct redis_cluster *c, int timeout_ms)
         free(first);
         if (!agreed && clock_ms() > until) {
             fail("the nodes do not agree on their slots after %d ms", timeout_ms);
-            return told(false);
+            return reported(false);
         }
         if (!agreed)
             pause_briefly();
@@ -1261,13 +1261,13 @@ bool redis_cluster_hand_over(struct redis_cluster *c, struct redis_server *maste
     int64_t until = clock_ms() + timeout_ms, again = 0;
 
     if (to == NULL)
-        return told(false);
+        return reported(false);
     while (is_master(master)) {
         if (clock_ms() > until) {
             tell_nodes(master);
             tell_nodes(to);
             fail("node %d is not handed over after %d ms", master->port, timeout_ms);
-            return told(false);
+            return reported(false);
         }
         if (clock_ms() > again && !is_master(to)) {
             freeReplyObject(redis_do(to, "CLUSTER", "FAILOVER", NULL));
@@ -1311,7 +1311,7 @@ bool redis_move_key(const struct redis_move *m, const char *key)
     if (!moved)
         fail("MIGRATE %s: %s", key, r != NULL && r->str != NULL ? r->str : "no answer");
     freeReplyObject(r);
-    return told(moved);
+    return reported(moved);
 }
 
 bool redis_move_end(const struct redis_move *m)
@@ -1331,7 +1331,7 @@ bool redis_move_end(const struct redis_move *m)
     for (int i = 0; good && i < m->cluster->nodes; i++)
         if (is_master(m->cluster->node[i]))
             good = set_slot(m->cluster->node[i], m, "NODE", m->target_id);
-    return told(good);
+    return reported(good);
 }
 
 const char *redis_cluster_url(const struct redis_cluster *c, char buf[REDIS_URL_MAX])

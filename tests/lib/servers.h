@@ -46,10 +46,10 @@ struct redis_server_options {
     int netns; /* run in this network namespace, a descriptor that stays open; 0: in ours */
 };
 
-/* Room for every URL made here, of clusters up to 16 nodes. */
+/* Size of the largest URL made here, of a cluster of 16 nodes. */
 #define REDIS_URL_MAX 1024
 
-/* Why the last call of this thread failed; never NULL. */
+/* Return why the last call of this thread failed; never NULL. */
 const char *redis_reason(void);
 
 /* After a start that failed: prints the reason and returns what main() must return.  77
@@ -89,10 +89,10 @@ int redis_server_kill(struct redis_server *s, int sig);
  * runs.  Returns when it answers and has loaded its data. */
 bool redis_server_restart(struct redis_server *s);
 
-/* Prints the end of its log, of its lives before as well, to standard error. */
+/* Print the end of its log, with that from before a restart, to standard error. */
 void redis_server_print_log(const struct redis_server *s);
 
-/* Are there these words in a line of its log since it was started last? */
+/* Return whether a line of its log since the last start contains @words. */
 bool redis_server_logged(const struct redis_server *s, const char *words);
 
 int redis_server_port(const struct redis_server *s);
@@ -120,14 +120,14 @@ redisReply *redis_do_argv(struct redis_server *s, int argc, const char **argv, c
  * failure. */
 bool redis_do_ok(struct redis_server *s, ...) __attribute__((sentinel));
 
-/* How many keys it has; SIZE_MAX: it does not say. */
+/* Return the number of its keys; SIZE_MAX: it does not answer. */
 size_t redis_server_keys(struct redis_server *s);
 
 /* Waits until INFO @section contains @text. */
 bool redis_server_wait_info(struct redis_server *s, const char *section, const char *text,
                             int timeout_ms);
 
-/* A port that was free a moment ago, with port + 10000 free too; 0: none found. */
+/* Return a port that was free a moment ago, with port + 10000 free too; 0: none found. */
 int redis_free_port(void);
 
 struct redis_cluster {
@@ -157,23 +157,22 @@ void redis_cluster_stop(struct redis_cluster *c); /* takes NULL */
     }                                                        \
     TEST_PROGRAM(name##_begin, name##_end)
 
-/* The same of servers that run, each a cluster node that knows no other, primaries first, and
- * that are its own from then on, even if it fails.  Not @evenly, the first primary has all slots
- * but the last few, one for each of the others: what the others have is their vote. */
+/* Make a cluster of running servers, each a cluster node that knows no other, primaries first.  It
+ * owns them from then on, even if it fails.  If not @evenly, the first primary has all slots but
+ * the last few, one for each of the other primaries, which need one to vote. */
 struct redis_cluster *redis_cluster_of(int primaries, int replicas, struct redis_server **node,
                                        bool evenly);
 
-/* Waits until every node that runs and is not paused by SIGSTOP says cluster_state:ok. */
+/* Wait until every running node that is not paused by SIGSTOP reports cluster_state:ok. */
 bool redis_cluster_wait_ok(struct redis_cluster *c, int timeout_ms);
 
-/* Waits until every node, all of which run, says so and shows every primary and replica. */
+/* Wait until every node, all of which run, reports that and lists every primary and replica. */
 bool redis_cluster_wait_whole(struct redis_cluster *c, int timeout_ms);
 
-/* Waits until all nodes, all of which run, say the same of whose each slot is, and since which
- * epoch. */
+/* Wait until all nodes, all of which run, report the same owner and epoch of each slot. */
 bool redis_cluster_wait_agreed(struct redis_cluster *c, int timeout_ms);
 
-/* The slot of a scope called @name; -1 if the node does not answer. */
+/* Return the slot of a scope called @name; -1 if the node does not answer. */
 int redis_cluster_slot(struct redis_cluster *c, const char *name);
 
 /* Return the node that serves @slot in the view of @asked, or NULL if none does. */
@@ -183,12 +182,12 @@ struct redis_server *redis_cluster_owner(struct redis_cluster *c, struct redis_s
 /* Waits until CLUSTER INFO of one node contains @text. */
 bool redis_node_wait_info(struct redis_server *s, const char *text, int timeout_ms);
 
-/* A node that runs and follows @master; NULL: there is none. */
+/* Return a running replica of @master, or NULL. */
 struct redis_server *redis_cluster_replica_of(struct redis_cluster *c,
                                               const struct redis_server *master);
 
-/* A replica of @master becomes master in its place, when it has all of it (CLUSTER FAILOVER).
- * Returns when all nodes, all of which run, agree on it. */
+/* Let a replica of @master that has all of its data take its place (CLUSTER FAILOVER).  Returns
+ * when all nodes, all of which run, agree on it. */
 bool redis_cluster_hand_over(struct redis_cluster *c, struct redis_server *master, int timeout_ms);
 
 /* A node's name in the cluster, 40 digits. */
@@ -205,7 +204,7 @@ struct redis_move {
 /* Wait until the nodes agree.  A node that does not know the greatest epoch would take one that
  * another node has, and then either could get the slot. */
 bool redis_move_begin(struct redis_move *m);
-/* Or it is gone: done, too. */
+/* A key that is gone is done, too. */
 bool redis_move_key(const struct redis_move *m, const char *key);
 bool redis_move_end(const struct redis_move *m); /* with the keys that are left */
 

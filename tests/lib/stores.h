@@ -25,15 +25,15 @@ struct test_store {
 extern struct test_store stores[STORES_MAX];
 extern unsigned n_stores;
 
-/* 0, or what main() is to return.  A Redis server that is not there is said so, and is left out. */
+/* Return 0, or the exit status for main().  A missing Redis server is reported and left out. */
 int stores_start(void);
 void stores_stop(void);
 
-/* The one of that name, NULL if it is not there. */
+/* Return the store of that name, or NULL. */
 const struct test_store *stores_named(const char *name);
 
-/* The end of a test on the store @name, which is not there: skips, or fails where nothing may be
- * skipped (USHER_NO_SKIP). */
+/* End a test on the missing store @name: skip it, or fail where no test may be skipped
+ * (USHER_NO_SKIP). */
 void stores_skip(const char *name);
 
 /* An engine with a given clock on an empty store.  The test fails without one. */

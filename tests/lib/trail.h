@@ -26,16 +26,16 @@ struct trail {
     } line[TRAIL_LINES];
 };
 
-/* Trace and log of @opt, with their payload, are @t from now on. */
+/* Set the trace, log and payload of @opt to @t. */
 void trail_hooks(struct trail *t, struct usher_options *opt);
 
 /* Any thread. */
 void trail_add(struct trail *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* The trail stays as it is: whatever is wrong has just happened. */
+/* Stop the trail, so that it ends with the wrong call. */
 void trail_keep(struct trail *t);
 
-/* The oldest line first, each with the ms that it is older than the last one. */
+/* Print the oldest line first, each with its age in ms, compared with the last one. */
 void trail_print(const struct trail *t, FILE *out);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * workload -- random commands, as lines (command_line.h), to a few scopes of every noun, that often
- * meet; and what answers have for later ones: tokens, rooms.
+ * workload -- random commands, as lines (command_line.h), on a few scopes of every noun, with many
+ * conflicts; later commands use the tokens and rooms of earlier answers.
  */
 #ifndef USHER_LIB_WORKLOAD_H
 #define USHER_LIB_WORKLOAD_H

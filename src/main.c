@@ -81,7 +81,8 @@ const struct cli_program usher__cli_programs[] = {
       "The answer is a list of names and values; rows are last, each a list of the same kind.  With\n"
       "json 1 it is the JSON that usher --json prints.\n" },
     { "replay", usher__lab,
-      "FILE [--format=technion|csv] [--agents=N|recorded] [--report=text|json] [--pool=NAME] "
+      "FILE [--format=technion|csv] [--agents=N|recorded] [--patience=recorded|measured] "
+      "[--lines=N] [--target=PERCENT/TIME] [--seed=N] [--report=text|json] [--pool=NAME] "
       "[--batch=N] [--zone=MIN] [--strict]",
       "replay recorded calls through the store in virtual time" },
     { "trace", usher__lab,

@@ -9,7 +9,7 @@
  *
  * are needed; with the next two the queue can be replayed
  *
- *   patience_ms  how long the caller waits
+ *   patience_ms  how long the caller would wait; empty: unknown
  *   service_ms   how long it takes to serve
  *   priority     0, 1 … (0)
  *   lane         which line of waiting people (default)
@@ -96,8 +96,10 @@ static const char *csv_queue(const struct calls_columns *columns, const struct u
 
     if (!csv_time(&fields[columns->service], &call->service_ms) || call->service_ms > CSV_SPAN_MAX)
         return "service_ms is not a number from 0 to 31536000000";
-    if (!csv_time(&fields[columns->patience], &call->patience_ms) ||
-        call->patience_ms > CSV_SPAN_MAX)
+    call->patience_ms = CALLS_UNKNOWN;
+    if (fields[columns->patience].size > 0 &&
+        (!csv_time(&fields[columns->patience], &call->patience_ms) ||
+         call->patience_ms > CSV_SPAN_MAX))
         return "patience_ms is not a number from 0 to 31536000000";
     if (columns->priority != CSV_NONE &&
         (!csv_time(&fields[columns->priority], &priority) || priority > USHER_QUEUE_PRIORITY_MAX))
@@ -119,6 +121,8 @@ static const char *csv_outcome(const struct calls_columns *columns, const struct
         return "wait_ms is not a number from 0 to 31536000000";
     call->served = agent->size > 0;
     call->waited = call->wait_ms > 0 || !call->served;
+    if (!call->served && call->patience_ms == CALLS_UNKNOWN)
+        call->patience_ms = call->wait_ms;
     if (call->served && usher__name_fault(agent->data, agent->size) != NULL)
         return "agent is too long or not UTF-8 without control characters";
     return NULL;

@@ -30,9 +30,6 @@
 
 #define BATCH_MAX REPLAY_BATCH_MAX
 #define OWNER_MAX 24
-#define REPLAY_AGENTS_MAX 10000
-/* Followed by -queue and -room-N. */
-#define POOL_MAX (USHER_NAME_MAX - 5 - REPLAY_ROOM_TAIL)
 
 struct event {
     int64_t at_ms;
@@ -47,6 +44,7 @@ struct progress_of_call {
     uint32_t line; /* the one it got */
     bool waiting;  /* its begin stands in the batch */
     bool holds;
+    bool refused;
 };
 
 struct replay {
@@ -54,8 +52,10 @@ struct replay {
     const struct calls *calls;
     struct event *events; /* 2 * calls->n */
     struct progress_of_call *of;
-    uint32_t *users; /* by line: calls that hold it */
-    uint64_t *uses;  /* by line: calls that got it */
+    const struct calls_names *lines; /* of the current pass */
+    struct calls_names own;          /* with --lines */
+    uint32_t *users;                 /* by line: calls that hold it */
+    uint64_t *uses;                  /* by line: calls that got it */
     uint64_t busy;
     bool any; /* second pass */
     char pool[USHER_NAME_MAX + 1];
@@ -132,10 +132,10 @@ static bool began(struct replay *r, const struct event *event, const struct ushe
     of->waiting = false;
     if (reply->status == USHER_REFUSED || reply->status == USHER_EMPTY) {
         r->pass->refused++;
+        of->refused = true;
         return true;
     }
-    line =
-        usher__calls_name(&r->calls->lines, reply->of.number.number, reply->of.number.number_size);
+    line = usher__calls_name(r->lines, reply->of.number.number, reply->of.number.number_size);
     if (reply->status != USHER_OK || line == NULL)
         return fail(r, USHER_REFUSED, "another program uses the pool");
     of->holds = true;
@@ -213,7 +213,7 @@ static bool play(struct replay *r, const struct event *event)
         name_owner(r, c, call);
     } else {
         c = command(r, USHER_NUMBER_HANGUP, event->at_ms);
-        c->arg.number.number = r->calls->lines.name[of->line]->name;
+        c->arg.number.number = r->lines->name[of->line]->name;
         c->arg.number.token = of->token;
         c->given |= USHER_GIVEN_TOKEN;
     }
@@ -224,8 +224,8 @@ static bool play(struct replay *r, const struct event *event)
 
 static bool each_line(struct replay *r, enum usher_verb verb, int64_t now_ms)
 {
-    for (size_t i = 0; i < r->calls->lines.n; i++) {
-        command(r, verb, now_ms)->arg.number.number = r->calls->lines.name[i]->name;
+    for (size_t i = 0; i < r->lines->n; i++) {
+        command(r, verb, now_ms)->arg.number.number = r->lines->name[i]->name;
         if (r->n == BATCH_MAX && !flush(r, true))
             return false;
     }
@@ -293,9 +293,13 @@ static bool pass(struct replay *r, const char *pool, bool any, struct replay_pas
     r->pass = result;
     r->any = any;
     r->busy = 0;
+    r->lines = any && r->own.n > 0 ? &r->own : &c->lines;
+    result->lines = r->lines->n;
     memset(r->of, 0, c->n * sizeof *r->of);
-    memset(r->users, 0, c->lines.n * sizeof *r->users);
-    memset(r->uses, 0, c->lines.n * sizeof *r->uses);
+    r->users = usher__cli_resize(r->users, r->lines->n * sizeof *r->users);
+    r->uses = usher__cli_resize(r->uses, r->lines->n * sizeof *r->uses);
+    memset(r->users, 0, r->lines->n * sizeof *r->users);
+    memset(r->uses, 0, r->lines->n * sizeof *r->uses);
     (void)snprintf(r->pool, sizeof r->pool, "%s-%s", pool, any ? "any" : "own");
     if (!is_empty(r, r->events[0].at_ms))
         return false;
@@ -317,7 +321,7 @@ static bool pass(struct replay *r, const char *pool, bool any, struct replay_pas
     }
 
     result->least = UINT64_MAX;
-    for (size_t i = 0; i < c->lines.n; i++) {
+    for (size_t i = 0; i < r->lines->n; i++) {
         if (r->uses[i] < result->least)
             result->least = r->uses[i];
         if (r->uses[i] > result->most)
@@ -326,66 +330,7 @@ static bool pass(struct replay *r, const char *pool, bool any, struct replay_pas
     return each_line(r, USHER_NUMBER_DEL, r->events[n - 1].at_ms);
 }
 
-/* ---- options ---------------------------------------------------------------------- */
-
-struct replay_options {
-    const char *file, *pool;
-    enum calls_format format;
-    int64_t batch, agents; /* 0: those of the record */
-    int64_t zone_min;
-    bool json, strict;
-};
-
-static bool refuse(char message[CLI_MESSAGE_MAX], const char *what, const char *detail)
-{
-    (void)snprintf(message, CLI_MESSAGE_MAX, "%s %s", what, detail);
-    return false;
-}
-
-static bool option(struct replay_options *o, const char *word, char message[CLI_MESSAGE_MAX])
-{
-    const char *value;
-    char quoted[PARSE_QUOTE_MAX];
-
-    if ((value = usher__key_value(word, "--format")) != NULL) {
-        if (strcmp(value, "technion") == 0)
-            o->format = CALLS_TECHNION;
-        else if (strcmp(value, "csv") == 0)
-            o->format = CALLS_CSV;
-        else
-            return refuse(message, "format", "is not technion or csv");
-    } else if ((value = usher__key_value(word, "--report")) != NULL) {
-        o->json = strcmp(value, "json") == 0;
-        if (!o->json && strcmp(value, "text") != 0)
-            return refuse(message, "report", "is not text or json");
-    } else if (strcmp(word, "--strict") == 0) {
-        o->strict = true;
-    } else if ((value = usher__key_value(word, "--batch")) != NULL) {
-        if (!usher__parse_int(value, 1, BATCH_MAX, &o->batch))
-            return refuse(message, "batch", "is not a number from 1 to 256");
-    } else if ((value = usher__key_value(word, "--agents")) != NULL) {
-        o->agents = 0;
-        if (strcmp(value, "recorded") != 0 &&
-            !usher__parse_int(value, 1, REPLAY_AGENTS_MAX, &o->agents))
-            return refuse(message, "agents", "is not `recorded` or a number from 1 to 10000");
-    } else if ((value = usher__key_value(word, "--zone")) != NULL) {
-        if (!usher__parse_int(value, -1440, 1440, &o->zone_min))
-            return refuse(message, "zone", "is not a number from -1440 to 1440");
-    } else if ((value = usher__key_value(word, "--pool")) != NULL) {
-        const char *fault = usher__scope_fault(value, strlen(value));
-
-        if (fault == NULL && strlen(value) > POOL_MAX)
-            fault = "is longer than 239 bytes";
-        if (fault != NULL)
-            return refuse(message, "pool", fault);
-        o->pool = value;
-    } else if (o->file == NULL && (word[0] != '-' || word[1] == '\0')) {
-        o->file = word;
-    } else {
-        return refuse(message, usher__quote(quoted, word), "is not an argument of `replay`");
-    }
-    return true;
-}
+/* ---- all of it ---------------------------------------------------------------------- */
 
 static int read_calls(struct cli *cli, const struct replay_options *o, struct calls *calls)
 {
@@ -421,18 +366,79 @@ static bool given(struct replay *r, const struct replay_options *o, struct repla
                                  &ret->tickets, &r->failed, r->message);
 }
 
-/* False: it failed.  ret->agents 0: there is nothing to be replayed. */
-static bool queue(struct replay *r, const struct replay_options *o, struct replay_queue *ret)
+/* The lines of --lines. */
+static void own_lines(struct replay *r, int64_t n)
 {
-    char rooms[USHER_NAME_MAX + 1];
+    for (int64_t i = 1; i <= n; i++) {
+        char name[OWNER_MAX];
+        int size = snprintf(name, sizeof name, "line-%" PRId64, i);
 
-    memset(ret, 0, sizeof *ret);
-    if (!r->calls->services || (o->agents == 0 && r->calls->agents.n == 0))
+        (void)usher__calls_index(&r->own, name, (size_t)size);
+    }
+}
+
+/* The callers through the queue, and the search for the number of agents.  False: it failed. */
+static bool queue(struct replay *r, const struct replay_options *o, struct replay_result *ret)
+{
+    struct replay_scenario scenario = { .agents = o->agents, .no_line = ret->no_line };
+    char rooms[USHER_NAME_MAX + 1];
+    int64_t *patience;
+    bool good = true;
+
+    if (!r->calls->services ||
+        (o->agents == 0 && o->target.percent == 0 && r->calls->agents.n == 0))
         return true;
+    if (o->measured && !r->calls->outcomes)
+        return fail(r, USHER_INVALID, "patience=measured needs the outcome of callers");
+    if (r->calls->outcomes)
+        usher__survival(r->calls, &ret->survival);
+    scenario.patience = patience =
+        usher__patience(r->calls, o->measured ? &ret->survival : NULL, o->seed);
     (void)snprintf(r->pool, sizeof r->pool, "%s-queue", o->pool);
     (void)snprintf(rooms, sizeof rooms, "%s-room", o->pool);
-    return usher__replay_queue(r->cli, r->calls, r->pool, rooms, o->agents, r->batch_size, ret,
-                               &r->failed, r->message);
+    if (o->agents > 0 || r->calls->agents.n > 0)
+        good = usher__replay_queue(r->cli, r->calls, r->pool, rooms, &scenario, r->batch_size,
+                                   &ret->queue, &r->failed, r->message);
+    if (good && ret->queue.plan.calls != NULL) {
+        usher__replay_figures(r->calls, ret->queue.plan.callers, ret->within_ms,
+                              &ret->queue.replayed);
+        ret->queue.replayed.nobody = ret->queue.plan.nobody;
+        ret->queue.replayed.longest = ret->queue.plan.longest;
+    }
+    if (good && r->calls->outcomes) {
+        ret->recorded = usher__replay_recorded(r->calls);
+        usher__replay_figures(r->calls, ret->recorded, ret->within_ms, &ret->queue.recorded);
+        ret->queue.recorded.longest = usher__replay_longest(r->calls);
+    }
+    ret->staffing = o->target;
+    if (good && o->target.percent > 0)
+        good = usher__staffing(r->calls, &scenario, usher__survival_rate(&ret->survival),
+                               &ret->staffing, &r->failed, r->message);
+    (void)usher__cli_resize(patience, 0);
+    return good;
+}
+
+static void result_done(struct replay_result *result)
+{
+    usher__replay_queue_done(&result->queue);
+    usher__survival_done(&result->survival);
+    usher__staffing_done(&result->staffing);
+    (void)usher__cli_resize(result->recorded, 0);
+    (void)usher__cli_resize(result->no_line, 0);
+}
+
+/* Both passes.  False: it failed. */
+static bool passes(struct replay *r, const struct replay_options *o, struct replay_result *ret)
+{
+    if (!pass(r, o->pool, false, &ret->passes[0]) || !pass(r, o->pool, true, &ret->passes[1]))
+        return false;
+    if (o->lines == 0)
+        return true;
+    ret->no_line = usher__cli_resize(NULL, r->calls->n * sizeof *ret->no_line);
+    for (size_t i = 0; i < r->calls->n; i++)
+        ret->no_line[i] = r->of[i].refused;
+    ret->blocked = usher__load_blocked(r->calls, (uint64_t)o->lines);
+    return true;
 }
 
 static int replay(struct cli *cli, const struct replay_options *o, const struct calls *calls)
@@ -443,23 +449,23 @@ static int replay(struct cli *cli, const struct replay_options *o, const struct 
 
     memset(&result, 0, sizeof result);
     memset(r, 0, sizeof *r);
+    result.within_ms = o->target.percent > 0 ? o->target.within_ms : REPLAY_IN_TIME_MS;
+    result.measured = o->measured;
     r->cli = cli;
     r->calls = calls;
     r->batch_size = (size_t)o->batch;
     r->events = usher__cli_resize(NULL, 2 * calls->n * sizeof *r->events);
     r->of = usher__cli_resize(NULL, calls->n * sizeof *r->of);
-    r->users = usher__cli_resize(NULL, calls->lines.n * sizeof *r->users);
-    r->uses = usher__cli_resize(NULL, calls->lines.n * sizeof *r->uses);
+    own_lines(r, o->lines);
     make_events(r);
-    if (pass(r, o->pool, false, &result.passes[0]) && pass(r, o->pool, true, &result.passes[1]) &&
-        given(r, o, &result) && queue(r, o, &result.queue))
+    if (passes(r, o, &result) && given(r, o, &result) && queue(r, o, &result))
         usher__replay_report(stdout, o->json, o->file, cli->store, calls, &result);
     else
         rc = usher__cli_fail(cli, r->failed, "%s", r->message);
-    if (rc == 0 && result.passes[0].doubles + result.passes[1].doubles + result.ids.doubles +
-                           result.tickets.doubles + result.queue.doubles >
-                       0)
+    if (rc == 0 && usher__replay_doubles(&result) > 0)
         rc = usher__cli_exit_code(USHER_REFUSED);
+    result_done(&result);
+    usher__calls_names_done(&r->own);
     (void)usher__cli_resize(r->events, 0);
     (void)usher__cli_resize(r->of, 0);
     (void)usher__cli_resize(r->users, 0);
@@ -470,13 +476,15 @@ static int replay(struct cli *cli, const struct replay_options *o, const struct 
 
 int usher__lab_replay(struct cli *cli, char *const *words, size_t n)
 {
-    struct replay_options o = { NULL, "replay", CALLS_GUESS, BATCH_MAX, 0, 0, cli->json, false };
+    struct replay_options o = {
+        .pool = "replay", .batch = BATCH_MAX, .seed = 1, .json = cli->json
+    };
     char message[CLI_MESSAGE_MAX];
     struct calls calls;
     int rc;
 
     for (size_t i = 1; i < n; i++)
-        if (!option(&o, words[i], message))
+        if (!usher__replay_option(&o, words[i], message))
             return usher__cli_fail(cli, USHER_INVALID, "%s", message);
     if (o.file == NULL)
         return usher__cli_fail(cli, USHER_INVALID, "file is missing: usher replay FILE");

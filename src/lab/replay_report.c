@@ -9,6 +9,12 @@
 #include "cli/answer.h"
 #include "cli/json.h"
 
+uint64_t usher__replay_doubles(const struct replay_result *result)
+{
+    return result->passes[0].doubles + result->passes[1].doubles + result->ids.doubles +
+           result->tickets.doubles + result->queue.plan.doubles;
+}
+
 static double per_second(uint64_t n, int64_t wall_us)
 {
     return wall_us > 0 ? (double)n * 1e6 / (double)wall_us : 0;
@@ -36,6 +42,22 @@ static void time_json(struct json *j, const char *key, int64_t ms)
         fprintf(j->out, "%" PRId64, ms);
 }
 
+static uint64_t calls_of(const struct replay_centre *c)
+{
+    return c->served + c->hung_up + c->early + c->no_line + c->turned;
+}
+
+static uint64_t asked_of(const struct replay_centre *c)
+{
+    return c->served + c->hung_up + c->turned;
+}
+
+static void share_json(struct json *j, const char *key, double share)
+{
+    usher__json_key(j, key);
+    fprintf(j->out, "%.4f", share);
+}
+
 static void centre_json(struct json *j, const char *key, const struct replay_centre *c)
 {
     if (!c->known) {
@@ -43,10 +65,11 @@ static void centre_json(struct json *j, const char *key, const struct replay_cen
         return;
     }
     usher__json_open(j, key);
-    usher__json_uint(j, "calls", c->served + c->hung_up + c->early + c->turned);
+    usher__json_uint(j, "calls", calls_of(c));
     usher__json_uint(j, "served", c->served);
     usher__json_uint(j, "abandoned", c->hung_up + c->early);
     usher__json_uint(j, "before_queue", c->early);
+    usher__json_uint(j, "no_line", c->no_line);
     usher__json_uint(j, "turned_away", c->turned);
     usher__json_uint(j, "found_nobody", c->nobody);
     usher__json_uint(j, "queued", c->queued);
@@ -54,7 +77,7 @@ static void centre_json(struct json *j, const char *key, const struct replay_cen
     time_json(j, "wait_abandoned", c->gave_up_ms);
     time_json(j, "wait_all", c->all_ms);
     time_json(j, "wait_90", c->ninety_ms);
-    usher__json_uint(j, "within_20s", c->in_time);
+    usher__json_uint(j, "in_time", c->in_time);
     usher__json_uint(j, "longest_queue", c->longest);
     usher__json_close(j);
 }
@@ -93,14 +116,18 @@ static void given_json(struct json *j, const struct replay_result *r)
     usher__json_close(j);
 }
 
-static void queue_json(struct json *j, const struct replay_queue *q)
+static void queue_json(struct json *j, const struct replay_result *r)
 {
+    const struct replay_queue *q = &r->queue;
+
     usher__json_open(j, "queue");
-    usher__json_uint(j, "agents", q->agents);
-    usher__json_uint(j, "on_duty", q->most_on_duty);
-    usher__json_uint(j, "doubles", q->doubles);
-    usher__json_uint(j, "transitions", q->moves);
-    speed_json(j, q->moves, q->wall_us);
+    usher__json_uint(j, "agents", q->plan.names->n);
+    usher__json_uint(j, "on_duty", q->plan.most_on_duty);
+    usher__json_uint(j, "doubles", q->plan.doubles);
+    usher__json_uint(j, "transitions", q->plan.moves);
+    speed_json(j, q->plan.moves, q->wall_us);
+    usher__json_text(j, "patience", r->measured ? "measured" : "recorded");
+    usher__json_int(j, "within", r->within_ms);
     centre_json(j, "recorded", &q->recorded);
     centre_json(j, "replayed", &q->replayed);
     usher__json_close(j);
@@ -116,12 +143,53 @@ static void rooms_json(struct json *j, const struct replay_rooms *r)
     usher__json_close(j);
 }
 
+static void agents_json(struct json *j, const char *key, uint64_t agents)
+{
+    usher__json_key(j, key);
+    if (agents == 0)
+        fputs("null", j->out);
+    else
+        fprintf(j->out, "%" PRIu64, agents);
+}
+
+static void target_json(struct json *j, const struct replay_result *r)
+{
+    const struct staffing *s = &r->staffing;
+
+    usher__json_open(j, "target");
+    usher__json_int(j, "percent", s->percent);
+    usher__json_int(j, "within", s->within_ms);
+    usher__json_uint(j, "asked", s->asked);
+    agents_json(j, "agents", s->agents);
+    agents_json(j, "erlang_a", s->erlang_a);
+    agents_json(j, "erlang_c", s->erlang_c);
+    usher__json_key(j, "tried");
+    putc('[', j->out);
+    j->comma = false;
+    for (size_t i = 0; i < s->n; i++) {
+        const struct staffing_point *p = &s->point[i];
+
+        usher__json_open(j, NULL);
+        usher__json_uint(j, "agents", p->agents);
+        usher__json_uint(j, "in_time", p->in_time);
+        usher__json_uint(j, "abandoned", p->gave_up);
+        time_json(j, "wait_90", p->ninety_ms);
+        share_json(j, "share", (double)p->in_time / (double)s->asked);
+        share_json(j, "erlang_a", p->a.in_time);
+        share_json(j, "erlang_a_abandoned", p->a.gave_up);
+        share_json(j, "erlang_c", p->c.in_time);
+        usher__json_close(j);
+    }
+    putc(']', j->out);
+    j->comma = true;
+    usher__json_close(j);
+}
+
 static void report_json(FILE *out, const char *file, const struct calls *c,
                         const struct replay_result *r)
 {
     struct json j = { out, false };
-    uint64_t doubles = r->passes[0].doubles + r->passes[1].doubles + r->ids.doubles +
-                       r->tickets.doubles + r->queue.doubles;
+    uint64_t doubles = usher__replay_doubles(r);
     int64_t first, last;
 
     span(c, &first, &last);
@@ -153,6 +221,10 @@ static void report_json(FILE *out, const char *file, const struct calls *c,
         usher__json_open(&j, NULL);
         usher__json_text(&j, "name", p->name);
         usher__json_uint(&j, "calls", c->n);
+        if (i == 1 && r->no_line != NULL) {
+            usher__json_uint(&j, "lines", p->lines);
+            share_json(&j, "erlang_b", r->blocked);
+        }
         usher__json_uint(&j, "refused", p->refused);
         usher__json_uint(&j, "doubles", p->doubles);
         usher__json_uint(&j, "peak", p->peak);
@@ -164,10 +236,12 @@ static void report_json(FILE *out, const char *file, const struct calls *c,
     }
     putc(']', out);
     given_json(&j, r);
-    if (r->queue.agents > 0) {
-        queue_json(&j, &r->queue);
+    if (r->queue.plan.calls != NULL) {
+        queue_json(&j, r);
         rooms_json(&j, &r->queue.rooms);
     }
+    if (r->staffing.percent > 0)
+        target_json(&j, r);
     fputs("}\n", out);
 }
 
@@ -236,17 +310,28 @@ static const char *share(char to[GROUPED_MAX], bool known, uint64_t part, uint64
     return to;
 }
 
-static void queue_text(FILE *out, const struct replay_queue *q)
+/* 20000 as "20 s", 1500 as "1.5 s". */
+static const char *limit(char to[GROUPED_MAX], int64_t ms)
 {
+    (void)snprintf(to, GROUPED_MAX, ms % 1000 == 0 ? "%.0f s" : "%.3g s", (double)ms / 1000);
+    return to;
+}
+
+static void queue_text(FILE *out, const struct replay_result *r)
+{
+    const struct replay_queue *q = &r->queue;
     const struct replay_centre *a = &q->recorded, *b = &q->replayed;
-    char x[GROUPED_MAX], y[GROUPED_MAX];
+    char x[GROUPED_MAX], y[GROUPED_MAX], what[2 * GROUPED_MAX];
 
     fprintf(out, "\n  %-34s %12s %12s\n", "callers and agents", "recorded", "replayed");
-    pair(out, "calls", a->known, a->served + a->hung_up + a->early,
-         b->served + b->hung_up + b->early + b->turned);
+    if (r->measured)
+        fprintf(out, "  %-34s %12s %12s\n", "patience", "-", "measured");
+    pair(out, "calls", a->known, calls_of(a), calls_of(b));
     pair(out, "served", a->known, a->served, b->served);
     pair(out, "hung up", a->known, a->hung_up + a->early, b->hung_up + b->early);
     pair(out, "  of them, before the queue", a->known, a->early, b->early);
+    if (b->no_line > 0)
+        pair(out, "got no line", false, 0, b->no_line);
     if (b->turned > 0)
         pair(out, "no agent came on duty for", false, 0, b->turned);
     if (b->nobody > 0)
@@ -256,18 +341,45 @@ static void queue_text(FILE *out, const struct replay_queue *q)
     times(out, "mean wait of those that hung up", a->known, a->gave_up_ms, b->gave_up_ms);
     times(out, "mean wait of all served", a->known, a->all_ms, b->all_ms);
     times(out, "nine in ten served within", a->known, a->ninety_ms, b->ninety_ms);
-    fprintf(out, "  %-34s %12s %12s\n", "served within 20 s",
-            share(x, a->known, a->in_time, a->served), share(y, true, b->in_time, b->served));
+    (void)snprintf(what, sizeof what, "of the served, within %s", limit(x, r->within_ms));
+    fprintf(out, "  %-34s %12s %12s\n", what, share(x, a->known, a->in_time, a->served),
+            share(y, true, b->in_time, b->served));
+    (void)snprintf(what, sizeof what, "of those that asked, within %s", limit(x, r->within_ms));
+    fprintf(out, "  %-34s %12s %12s\n", what, share(x, a->known, a->in_time, asked_of(a)),
+            share(y, true, b->in_time, asked_of(b)));
     pair(out, "longest queue", a->known, a->longest, b->longest);
-    pair(out, "agents on duty, at most", false, 0, q->most_on_duty);
-    pair(out, "given an agent in use (never)", false, 0, q->doubles);
-    pair(out, "transitions", false, 0, q->moves);
+    pair(out, "agents on duty, at most", false, 0, q->plan.most_on_duty);
+    pair(out, "given an agent in use (never)", false, 0, q->plan.doubles);
+    pair(out, "transitions", false, 0, q->plan.moves);
     fprintf(out, "  %-34s %12s %12.3f\n", "seconds", "-", (double)q->wall_us / 1e6);
     fprintf(out, "\n  %-34s %12s %12s\n", "a room for each served caller", "", "replayed");
     pair(out, "rooms", false, 0, q->rooms.rooms);
     pair(out, "open at once, at most", false, 0, q->rooms.most_open);
     pair(out, "transitions", false, 0, q->rooms.moves);
     fprintf(out, "  %-34s %12s %12.3f\n", "seconds", "-", (double)q->rooms.wall_us / 1e6);
+}
+
+static const char *count(char to[GROUPED_MAX], uint64_t n)
+{
+    return n == 0 ? "-" : grouped(to, n);
+}
+
+static void target_text(FILE *out, const struct staffing *s)
+{
+    char x[GROUPED_MAX], y[GROUPED_MAX], z[GROUPED_MAX];
+
+    fprintf(out, "\n  agents for %" PRId64 " %% of those that ask within %s\n\n", s->percent,
+            limit(x, s->within_ms));
+    fprintf(out, "  %-21s %12s %12s %12s\n", "", "replayed", "Erlang A", "Erlang C");
+    fprintf(out, "  %-21s %12s %12s %12s\n", "fewest agents", count(x, s->agents),
+            count(y, s->erlang_a), count(z, s->erlang_c));
+    for (size_t i = 0; i < s->n; i++) {
+        const struct staffing_point *p = &s->point[i];
+
+        (void)snprintf(y, sizeof y, "with %s", grouped(x, p->agents));
+        fprintf(out, "  %-21s %12s %10.1f %% %10.1f %%\n", y, share(x, true, p->in_time, s->asked),
+                100 * p->a.in_time, 100 * p->c.in_time);
+    }
 }
 
 static void given_text(FILE *out, const struct replay_ids *ids, const struct replay_tickets *t)
@@ -310,7 +422,11 @@ static void report_text(FILE *out, const char *file, const char *store, const st
     fact(out, c->midnight, "call past midnight", "calls past midnight");
     fprintf(out, "\n  %-34s %12s %12s\n", "each call takes", own->name, any->name);
     row(out, "calls", c->n, c->n);
+    row(out, "lines", own->lines, any->lines);
     row(out, "refused", own->refused, any->refused);
+    if (r->no_line != NULL)
+        fprintf(out, "  %-34s %12s %10.1f %%\n", "  by Erlang B, hour by hour", "-",
+                100 * r->blocked);
     row(out, "given a line in use (never)", own->doubles, any->doubles);
     row(out, "busy at once, at most", own->peak, any->peak);
     row(out, "calls of the line with most", own->most, any->most);
@@ -321,9 +437,11 @@ static void report_text(FILE *out, const char *file, const char *store, const st
     row(out, "transitions a second", (uint64_t)per_second(own->moves, own->wall_us),
         (uint64_t)per_second(any->moves, any->wall_us));
     given_text(out, &r->ids, &r->tickets);
-    if (r->queue.agents > 0)
-        queue_text(out, &r->queue);
-    else if (c->services)
+    if (r->queue.plan.calls != NULL)
+        queue_text(out, r);
+    if (r->staffing.percent > 0)
+        target_text(out, &r->staffing);
+    else if (c->services && r->queue.plan.calls == NULL)
         fputs("\n  No queue: the record names no agents; say how many with --agents=N\n", out);
 }
 

@@ -2,10 +2,7 @@
 /*
  * usher trace: a made-up day of calls, as CSV (csv.c).
  *
- * The same options give the same bytes everywhere: integers only, no libm.  Uniform numbers
- * are splitmix64 (public domain, Sebastiano Vigna), one stream a column, so that an option
- * that changes one column leaves the others.  Exponential ones are made of uniform ones by
- * comparing alone (John von Neumann, 1951), which is exact.
+ * The same options give the same bytes everywhere (random.h).
  *
  * A call takes the lowest free line, as in a group of trunks that is hunted from one end, so
  * the first lines have much to do and the last ones little.
@@ -26,6 +23,7 @@
 #include "lab/calls.h"
 #include "lab/heap.h"
 #include "cli/parse.h"
+#include "lab/random.h"
 #include "lab/trace_queue.h"
 
 #define HOUR_MS INT64_C(3600000)
@@ -41,55 +39,6 @@ static const unsigned profile[24] = { 10,  6,   4,   4,   6,   14,  40,  110, 17
                                       180, 170, 180, 180, 170, 150, 120, 100, 70,  50,  24,  12 };
 #define PROFILE_MAX 220u
 #define PROFILE_SUM 2400u
-
-/* ---- random numbers --------------------------------------------------------------- */
-
-struct stream {
-    uint64_t state;
-};
-
-static uint64_t draw(struct stream *s)
-{
-    uint64_t z = (s->state += UINT64_C(0x9e3779b97f4a7c15));
-
-    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return z ^ (z >> 31);
-}
-
-static struct stream stream(uint64_t seed, uint64_t column)
-{
-    struct stream s = { seed };
-
-    s.state = draw(&s) + column;
-    s.state = draw(&s);
-    return s;
-}
-
-/* 0 to @below - 1; @below < 2^32.  Not quite uniform: the error is below 2^-32. */
-static uint64_t draw_below(struct stream *s, uint64_t below)
-{
-    return ((draw(s) >> 32) * below) >> 32;
-}
-
-/* Exponential with mean @mean < 2^40. */
-static int64_t draw_exponential(struct stream *s, int64_t mean)
-{
-    /* How often uniform numbers fall in a row before one rises: odd with probability
-     * exp(-first).  Each even run adds 1. */
-    for (int64_t whole = 0;; whole++) {
-        uint64_t first = draw(s) >> 32, last = first, next;
-        bool odd = true;
-
-        while ((next = draw(s) >> 32) < last) {
-            last = next;
-            odd = !odd;
-        }
-        if (odd)
-            return whole * mean + (int64_t)(((uint64_t)mean >> 16) * first >> 16) +
-                   (int64_t)(((uint64_t)mean & 0xffff) * first >> 32);
-    }
-}
 
 /* ---- lines ------------------------------------------------------------------------ */
 
@@ -131,17 +80,17 @@ static int compare_times(const void *a, const void *b)
 /* @d->calls moments drawn from the profile. */
 static int64_t *arrivals_drawn(const struct day *d, size_t *ret_n)
 {
-    struct stream s = stream(d->seed, 1);
+    struct random s = usher__random(d->seed, 1);
     size_t n = (size_t)d->calls;
     int64_t *at = usher__cli_resize(NULL, n * sizeof *at);
 
     for (size_t i = 0; i < n; i++) {
-        uint64_t share = draw_below(&s, PROFILE_SUM);
+        uint64_t share = usher__random_below(&s, PROFILE_SUM);
         unsigned hour = 0;
 
         while (share >= profile[hour])
             share -= profile[hour++];
-        at[i] = hour * HOUR_MS + (int64_t)draw_below(&s, HOUR_MS);
+        at[i] = hour * HOUR_MS + (int64_t)usher__random_below(&s, HOUR_MS);
     }
     qsort(at, n, sizeof *at, compare_times);
     *ret_n = n;
@@ -151,16 +100,16 @@ static int64_t *arrivals_drawn(const struct day *d, size_t *ret_n)
 /* A Poisson process, in steps of a microsecond. */
 static int64_t *arrivals_poisson(const struct day *d, size_t *ret_n)
 {
-    struct stream s = stream(d->seed, 1);
+    struct random s = usher__random(d->seed, 1);
     int64_t gap_us = HOUR_MS * 1000 * 100 / (d->lambda * PROFILE_MAX);
     size_t n = 0, room = 0;
     int64_t *at = NULL;
 
     for (int64_t now_us = 0;;) {
-        now_us += draw_exponential(&s, gap_us);
+        now_us += usher__random_exponential(&s, gap_us);
         if (now_us >= DAY_MS * 1000)
             break;
-        if (draw_below(&s, PROFILE_MAX) >= profile[now_us / 1000 / HOUR_MS])
+        if (usher__random_below(&s, PROFILE_MAX) >= profile[now_us / 1000 / HOUR_MS])
             continue;
         if (n == room) {
             room = room * 2 + 1024;
@@ -175,12 +124,12 @@ static int64_t *arrivals_poisson(const struct day *d, size_t *ret_n)
 /* @d->calls of a Poisson process with the same rate all the time. */
 static int64_t *arrivals_steady(const struct day *d, size_t *ret_n)
 {
-    struct stream s = stream(d->seed, 1);
+    struct random s = usher__random(d->seed, 1);
     size_t n = (size_t)d->calls;
     int64_t *at = usher__cli_resize(NULL, n * sizeof *at), now_us = 0;
 
     for (size_t i = 0; i < n; i++) {
-        now_us += draw_exponential(&s, HOUR_MS * 1000 / d->lambda);
+        now_us += usher__random_exponential(&s, HOUR_MS * 1000 / d->lambda);
         at[i] = now_us / 1000;
     }
     *ret_n = n;
@@ -196,18 +145,18 @@ static const char *lane_word(uint64_t share)
 /* Prints callers that wait for agents.  Returns the number that found no line. */
 static uint64_t print_queue(const struct day *d, const int64_t *at, size_t n)
 {
-    struct stream service = stream(d->seed, 2), patience = stream(d->seed, 3);
-    struct stream kind = stream(d->seed, 4);
+    struct random service = usher__random(d->seed, 2), patience = usher__random(d->seed, 3);
+    struct random kind = usher__random(d->seed, 4);
     struct trace_caller *callers = usher__cli_resize(NULL, n * sizeof *callers);
     uint64_t id = 0, lost;
 
     memset(callers, 0, n * sizeof *callers);
     for (size_t i = 0; i < n; i++) {
         callers[i].arrival_ms = at[i];
-        callers[i].service_ms = draw_exponential(&service, d->service_ms);
-        callers[i].patience_ms = draw_exponential(&patience, d->patience_ms);
-        callers[i].priority = draw_below(&kind, 100) < 15;
-        callers[i].lane = (unsigned)draw_below(&kind, 100);
+        callers[i].service_ms = usher__random_exponential(&service, d->service_ms);
+        callers[i].patience_ms = usher__random_exponential(&patience, d->patience_ms);
+        callers[i].priority = usher__random_below(&kind, 100) < 15;
+        callers[i].lane = (unsigned)usher__random_below(&kind, 100);
     }
     lost = usher__trace_queue(callers, n, d->agents, d->lines);
     puts("call,line,arrival_ms,patience_ms,service_ms,priority,lane,release_ms,wait_ms,agent");
@@ -231,8 +180,8 @@ static uint64_t print_queue(const struct day *d, const int64_t *at, size_t n)
 /* Returns how many calls found no line. */
 static uint64_t print_day(const struct day *d, const int64_t *at, size_t n)
 {
-    struct stream service = stream(d->seed, 2), patience = stream(d->seed, 3);
-    struct stream kind = stream(d->seed, 4);
+    struct random service = usher__random(d->seed, 2), patience = usher__random(d->seed, 3);
+    struct random kind = usher__random(d->seed, 4);
     struct trunk t;
     uint64_t id = 0;
 
@@ -242,9 +191,9 @@ static uint64_t print_day(const struct day *d, const int64_t *at, size_t n)
 
     puts("call,line,arrival_ms,patience_ms,service_ms,priority,lane,release_ms");
     for (size_t i = 0; i < n; i++) {
-        int64_t service_ms = draw_exponential(&service, d->service_ms);
-        int64_t patience_ms = draw_exponential(&patience, d->patience_ms);
-        uint64_t priority = draw_below(&kind, 100), lane = draw_below(&kind, 100);
+        int64_t service_ms = usher__random_exponential(&service, d->service_ms);
+        int64_t patience_ms = usher__random_exponential(&patience, d->patience_ms);
+        uint64_t priority = usher__random_below(&kind, 100), lane = usher__random_below(&kind, 100);
         uint32_t line = take_line(&t, at[i], at[i] + service_ms);
 
         if (line == 0)

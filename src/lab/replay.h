@@ -35,6 +35,7 @@ struct replay_result {
     struct replay_caller *recorded; /* NULL: the record has no outcome of callers */
     struct survival survival;       /* of the record; n 0: unknown */
     struct staffing staffing;       /* percent 0: no target was given */
+    int64_t zone_min;               /* of midnight */
     int64_t within_ms;              /* time of the service level */
     bool measured;                  /* patience */
 };

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "config.h"
 
-#include "lab/replay.h"
+#include "lab/replay_report.h"
 
 #include <inttypes.h>
 #include <string.h>
 
 #include "cli/answer.h"
-#include "cli/json.h"
 
 uint64_t usher__replay_doubles(const struct replay_result *result)
 {
@@ -190,6 +189,7 @@ static void report_json(FILE *out, const char *file, const struct calls *c,
 {
     struct json j = { out, false };
     uint64_t doubles = usher__replay_doubles(r);
+    struct series series;
     int64_t first, last;
 
     span(c, &first, &last);
@@ -242,6 +242,9 @@ static void report_json(FILE *out, const char *file, const struct calls *c,
     }
     if (r->staffing.percent > 0)
         target_json(&j, r);
+    usher__series(c, r->recorded, &r->queue.plan, r->zone_min, r->within_ms, &series);
+    usher__series_json(&j, &series);
+    usher__series_done(&series);
     fputs("}\n", out);
 }
 

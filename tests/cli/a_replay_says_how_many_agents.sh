@@ -72,8 +72,8 @@ timeless | cmp - once.txt || wrong 'the same input gives the same report'
 lines 0 "$USHER" -s memory: --json replay unknown.csv --agents=12 --target=80/20s --patience=measured --seed=2
 timeless | cmp -s - once.txt && wrong 'another seed gives other callers'
 # 12 agents are those of the record: patience longer than the recorded wait changes nothing
-sed 's/.*"recorded":\({.*\),"replayed":.*/\1/' out.txt >recorded.txt
-sed 's/.*"replayed":\({.*\)},"rooms":.*/\1/' out.txt >replayed.txt
+sed 's/,"series":.*//; s/.*"recorded":\({.*\),"replayed":.*/\1/' out.txt >recorded.txt
+sed 's/,"series":.*//; s/.*"replayed":\({.*\)},"rooms":.*/\1/' out.txt >replayed.txt
 cmp recorded.txt replayed.txt || wrong 'the centre of the record is played as it was'
 lines 0 "$USHER" -s memory: --json replay unknown.csv --agents=12 --target=80/20s
 recorded=$(in_time 11)
@@ -81,6 +81,15 @@ recorded=$(in_time 11)
 [ "$known" -gt 950 ] && [ "$measured" -gt $((known - 100)) ] && [ "$measured" -lt $((known + 100)) ] &&
     [ "$recorded" -lt $((known - 300)) ] ||
     wrong "in time with 11 agents: $known as it was, $measured measured, $recorded as recorded"
+
+# ---- series: those of a centre that is replayed as it was, on two days
+"$USHER" trace --agents=3 --lambda=60 --calls=600 --seed=3 >days.csv
+for zone in 0 -300; do
+    lines 0 "$USHER" -s memory: --json replay days.csv --agents=3 --zone=$zone --target=80/30s
+    number_of_check=$((number_of_check + 1))
+    python3 "$(dirname "$test_file")/replay_series.py" days.csv out.txt $zone || wrong "the series are those of the record, zone $zone"
+done
+holds out.txt '"days":[{"day":"2023-12-31",'
 
 # ---- what is wrong
 refused() {

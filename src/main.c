@@ -98,7 +98,9 @@ const struct cli_program usher__cli_programs[] = {
       "[--slow=MS] [--idle=MS]",
       "serve the store to Redis clients on this machine" },
     { "version", usher__cli_version, "", "print the version and the stores that are built in" },
-    { "help", usher__cli_help, "[TOPIC]", "print this text, or help on a topic" },
+    { "complete", usher__cli_complete, "LINE",
+      "print the words that can stand at the end of a command line; bash calls it for Tab" },
+    { "help", usher__cli_help, "[TOPIC [VERB]]", "print this text, or help on a topic" },
     { NULL, NULL, NULL, NULL },
 };
 
@@ -164,6 +166,7 @@ static enum usher_status open_url(struct cli *cli, const char *url)
     opt.log = log_line;
     opt.payload = cli;
     opt.clock_given = cli->clock_given;
+    opt.timeout_ms = cli->timeout_ms;
     return usher_open(url, &opt, &cli->engine);
 }
 

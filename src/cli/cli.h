@@ -30,6 +30,7 @@ struct cli {
     bool terminal;               /* and they are edited at a terminal */
     bool strict;                 /* -e */
     bool clock_given;            /* times come from a record */
+    int64_t timeout_ms;          /* of the store; 0: that of its URL, or the library's */
     bool notices;                /* print notices of the library's log: for more than one command */
     bool serves;                 /* lines of the log have the time */
     struct usher_engine *engine; /* NULL until usher__cli_open() */
@@ -78,6 +79,7 @@ int usher__cli_shell(struct cli *cli);
 int usher__cli_import(struct cli *cli, char *const *words, size_t n);
 int usher__cli_lua(struct cli *cli, char *const *words, size_t n);
 int usher__cli_tables(struct cli *cli, char *const *words, size_t n);
+int usher__cli_complete(struct cli *cli, char *const *words, size_t n);
 int usher__cli_check(struct cli *cli, char *const *words, size_t n);
 int usher__cli_drop(struct cli *cli, char *const *words, size_t n);
 int usher__cli_status(struct cli *cli, char *const *words, size_t n);

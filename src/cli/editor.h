@@ -11,7 +11,7 @@ struct cli;
 
 /* Names of scopes are completed from the store that is open in @cli.  Return NULL if built without
  * a line editor, or if the terminal does not support it. */
-struct editor *usher__editor_open(const struct cli *cli);
+struct editor *usher__editor_open(struct cli *cli);
 void usher__editor_close(struct editor *e);
 
 /* Return the next line without its newline, valid until the next call, or NULL at the end. */

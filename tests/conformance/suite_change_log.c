@@ -835,14 +835,8 @@ TEST(each_noun_is_followed)
         NULL,
     };
     static const char *const id[] = {
-        "id create p log=9",
-        "id next p",
-        "id next p n=700",
-        "id set p by=3",
-        "id set p step=9",
-        "id delete p",
-        "follow",
-        NULL,
+        "id create p log=9", "id next p",   "id next p n=700", "id set p by=3",
+        "id set p step=9",   "id delete p", "follow",          NULL,
     };
     static const char *const serial[] = {
         "serial rule p log=50 width=4 max=20 critical=1 batch=3",

@@ -589,6 +589,14 @@ mutant 'the name of a visit in a notice has no epoch' src/nouns/queue/queue_hook
     's/^    if (!(room || visit) || value->size == 0)/    if (!room || value->size == 0)/' $memory 'stay_with_an_agent*'
 mutant 'SQLite: a visit in the history has no name' backends/sqlite/history_table.c \
     's/^    name_of(st, 14, .*$/    (void)row;/' tests/fault/test_visits
+mutant 'a heartbeat of a user has no number of waiting users' src/nouns/queue/queue_answer.c \
+    's/->verb != USHER_QUEUE_APPLY \&\& w->command->verb != USHER_QUEUE_MOVE)/->verb == USHER_QUEUE_WHERE)/' $memory 'heartbeat_of_a_user*'
+mutant 'a heartbeat of a user has its lane as a reason' src/nouns/queue/queue_hooks.c \
+    's/^        return op->verb != USHER_QUEUE_ALIVE || agent;$/        return true;/' $memory 'heartbeat_of_a_user*'
+mutant 'the rooms of an agent have no end of its wrap-up' src/nouns/queue/queue_agents.c \
+    '/^    reply_of(w)->until_ms = usher__queue_agent_until(&r);$/d' $memory 'room_has*'
+mutant 'script: the rooms of an agent have no lanes' backends/redis/lua/queue_agents.lua \
+    "s/^        if i == 1 then row\[4\] = .*\$//" $redis 'room_has*'
 mutant 'an expiry before the command has its actor' src/nouns/number/number.c \
     's/^    if (verb == w->command->verb \&\& actor->data != NULL)/    if (actor->data != NULL)/' $memory 'notices_of_numbers*'
 mutant 'a match has the actor of the command before it' src/nouns/queue/queue_change.c \

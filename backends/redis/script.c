@@ -17,7 +17,7 @@
 #include "lua_text.h"
 
 #define LIBRARY_MAX 16384 /* bytes of the text of constants: a call may have a stack of 64 KiB */
-#define DIRECT_MAX 24576  /* with those of JSON */
+#define DIRECT_MAX 28672  /* with those of JSON */
 #define CONSTANTS 384     /* as many as a noun may have */
 
 struct out {

@@ -143,7 +143,7 @@ static const char create[] =
 /* clang-format on */
 
 /* The format that create[] makes. */
-#define FIRST 13
+#define FIRST 14
 
 /* steps[n] leads from format FIRST + n - 1 to the next, and the first one from nothing. */
 static const char *const steps[USHER__SQLITE_FORMAT - FIRST + 1] = { create };

@@ -12,7 +12,7 @@
 
 /* In the file's header: whose it is ("ushr"), and the format of what is in it. */
 #define USHER__SQLITE_APPLICATION 0x75736872
-#define USHER__SQLITE_FORMAT 13
+#define USHER__SQLITE_FORMAT 14
 
 /* Bytes of a full path with its NUL; SQLite has no longer ones. */
 #define USHER__SQLITE_PATH 1024

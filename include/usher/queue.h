@@ -275,7 +275,7 @@ struct usher_queue_answer {
     enum usher_queue_why why; /* reason of a refusal */
     int64_t index; /* alive, apply, where, move: users ahead in the lane */
     int64_t wait_ms; /* alive, apply, where, move: estimated waiting time */
-    int64_t until_ms; /* alive, apply, where, move: when it expires */
+    int64_t until_ms; /* when it expires */
     uint64_t token; /* fencing token of the hold; every later hold of the scope has another one */
     int64_t login; /* version of the agent's login */
     int64_t rooms; /* number of rooms of the agent */
@@ -289,16 +289,19 @@ struct usher_queue_answer {
     /* alive, apply, where, move: token of the visit; every later visit of the queue has
      * another one */
     uint64_t visit_token;
-    /* stats: text for people: the reason of the mode or of the pause */
+    /* alive, room, stats: text for people: the reason of the mode or of the pause */
     char reason[USHER_NAME_MAX + 1];
     /* name of the user's stay with an agent, which no other one has: EPOCH.TOKEN */
     char visit[USHER_QUEUE_ROOM_MAX];
+    char lane[USHER_NAME_MAX + 1]; /* alive, where: lane in which a user waits */
+    int64_t since_ms; /* alive, where: when it began */
+    int64_t waiting; /* alive, where, stats: waiting users */
 };
 #ifdef __cplusplus
 #define USHER_QUEUE_ANSWER_INIT \
     { sizeof(struct usher_queue_answer), 0, 0, 0, 0, 0, false, false, "", (enum \
     usher_queue_agent_state)0, (enum usher_queue_place)0, (enum usher_queue_why)0, 0, 0, 0, 0, \
-    0, 0, 0, "", "", "", "", 0, 0, "", "" }
+    0, 0, 0, "", "", "", "", 0, 0, "", "", "", 0, 0 }
 #else
 #define USHER_QUEUE_ANSWER_INIT { .size = sizeof(struct usher_queue_answer) }
 #endif
@@ -529,8 +532,9 @@ USHER_API enum usher_status usher_queue_ready(struct usher_engine *e, const char
                                               struct usher_queue_answer *ret);
 
 /**
- * Send a heartbeat of opt->agent: the rows are its rooms; or of opt->user: the answer has its
- * place.  A user that was away is back at its position.  USHER_OK, USHER_MISSING; USHER_STALE:
+ * Send a heartbeat of opt->agent: the answer and the rows are those of usher_queue_room(); or of
+ * opt->user: the answer is that of usher_queue_where().  A user that was away is back at its
+ * position.  USHER_OK, USHER_MISSING; USHER_STALE:
  * opt->token is of another login, or another visit, and this was no heartbeat.  O(log n).
  * Options: opt->agent, opt->user, opt->token, opt->if_version, opt->epoch.
  */
@@ -539,7 +543,9 @@ USHER_API enum usher_status usher_queue_alive(struct usher_engine *e, const char
                                               struct usher_reply **ret);
 
 /**
- * List the rooms of @agent and their users as rows.  No heartbeat.  USHER_OK, USHER_MISSING.
+ * List the rooms of @agent and their users as rows.  The first row has its lanes.  The answer has
+ * agent_state, until_ms, the end of its wrap-up, and reason, that of its pause.  No heartbeat.
+ * USHER_OK, USHER_MISSING.
  * Options: opt->if_version, opt->epoch.
  */
 USHER_API enum usher_status usher_queue_room(struct usher_engine *e, const char *queue,
@@ -575,7 +581,8 @@ USHER_API enum usher_status usher_queue_apply(struct usher_engine *e, const char
                                               struct usher_queue_answer *ret);
 
 /**
- * Return the place of @user.  No heartbeat.  USHER_OK, USHER_MISSING; USHER_STALE as
+ * Return the place of @user, its lane and since_ms, its arrival.  While it waits, the answer has
+ * index, wait_ms and waiting, the number of users that wait in its lane.  No heartbeat.  USHER_OK, USHER_MISSING; USHER_STALE as
  * usher_queue_leave().  O(log n).
  * Options: opt->token, opt->if_version, opt->epoch.
  */

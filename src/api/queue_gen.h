@@ -66,6 +66,9 @@ static const struct usher__member queue_answer[] = {
     MEMBER(struct usher_queue_answer, visit_token, VISIT_TOKEN, VISIT_TOKEN, TOKEN),
     MEMBER(struct usher_queue_answer, reason, REASON, REASON, CHARS),
     MEMBER(struct usher_queue_answer, visit, VISIT, VISIT, CHARS),
+    MEMBER(struct usher_queue_answer, lane, LANE, LANE, CHARS),
+    MEMBER(struct usher_queue_answer, since_ms, SINCE, SINCE, NUMBER),
+    MEMBER(struct usher_queue_answer, waiting, WAITING, WAITING, NUMBER),
 };
 
 static const struct usher__member queue_row[] = {
@@ -193,6 +196,9 @@ static const uint8_t queue_answer_at[] = {
     [USHER_FIELD_VISIT_TOKEN] = 16,
     [USHER_FIELD_REASON] = 17,
     [USHER_FIELD_VISIT] = 18,
+    [USHER_FIELD_LANE] = 19,
+    [USHER_FIELD_SINCE] = 20,
+    [USHER_FIELD_WAITING] = 21,
 };
 
 static void queue_answer_tell(const struct usher_operation *op, const struct usher_result *r,

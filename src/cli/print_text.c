@@ -53,15 +53,17 @@
     "managed={MANAGED} requests={REQUESTS}"
 #define MORE "[MORE=1?, more are to do]"
 #define MEMBERS "{MEMBERS} member[MEMBERS=1?|s]"
-#define PLACE                                                                                 \
-    "[WHY=no-agent?: no logged-in agent serves its lane"                                      \
-    "|WHY=history?: too many ended visits wait for a history"                                 \
-    "|WHY=closed?: no new users|WHY=stopped?: no new users"                                   \
-    "|PLACE=room? is in room {ROOM}[ of {AGENT}][, token {TOKEN}]"                            \
-    "|PLACE=offer? is offered for room {ROOM}[ of {AGENT}] until {!UNTIL}[, token {TOKEN}]"   \
-    "|PLACE=queue? waits, {!INDEX} ahead[WAIT_MS?, about {!WAIT_MS/s} s]|PLACE=away? is away" \
+#define PLACE                                                                               \
+    "[WHY=no-agent?: no logged-in agent serves its lane"                                    \
+    "|WHY=history?: too many ended visits wait for a history"                               \
+    "|WHY=closed?: no new users|WHY=stopped?: no new users"                                 \
+    "|PLACE=room? is in room {ROOM}[ of {AGENT}][, token {TOKEN}]"                          \
+    "|PLACE=offer? is offered for room {ROOM}[ of {AGENT}] until {!UNTIL}[, token {TOKEN}]" \
+    "|PLACE=queue? waits[ in lane {LANE}], {!INDEX} ahead[, {WAITING} in line]"             \
+    "[WAIT_MS?, about {!WAIT_MS/s} s]|PLACE=away? is away"                                  \
     "| is not here][, visit token {VISIT_TOKEN}]"
 #define AGENT ": [{AGENT}|{@AGENT}] is [{AGENT_STATE}|gone]"
+#define HERE "[ ({REASON})][ until {UNTIL}]"
 #define LOGIN "[, token {TOKEN}]"
 #define ROOMS "<; room {ROOM}[: {USER}| is free]>"
 #define USERS                                                           \
@@ -140,8 +142,8 @@ static const struct {
       "{ABANDONED_TODAY} abandoned, {TIMEOUT_TODAY} timed out"
       "[SERVICE_LEVEL?, service level {!SERVICE_LEVEL%} %][SCOPE_MODE=open?|; {SCOPE_MODE}[: {REASON}]]" },
     { "queue", "login logout pause ready free", ALWAYS, AGENT "{rooms}" LOGIN },
-    { "queue", "room", ALWAYS, AGENT LOGIN ROOMS },
-    { "queue", "alive", ALWAYS, "[@AGENT?" AGENT LOGIN "|: {@USER}" PLACE "]" ROOMS },
+    { "queue", "room", ALWAYS, AGENT HERE LOGIN ROOMS },
+    { "queue", "alive", ALWAYS, "[@AGENT?" AGENT HERE LOGIN "|: {@USER}" PLACE "]" ROOMS },
     { "queue", "apply where move", ALWAYS, ": {@USER}" PLACE },
     { "queue", "pull", REFUSED, "[WHY=stopped?: no user is served]" },
     { "queue", "pull match", ALWAYS, ": {#} matched" USERS },

@@ -564,7 +564,7 @@ static void key_put(struct usher__writer *w, const struct answer *a, const struc
     switch (k->as) {
     case USHER__AS_FIRST:
         row = row_of(a, 0);
-        value_put(w, a, k, a->reply->n_rows == 1 ? find(&row, k->field) : NULL);
+        value_put(w, a, k, a->reply->n_rows > 0 ? find(&row, k->field) : NULL);
         break;
     case USHER__AS_ROOMS:
         rooms(w, a);

@@ -134,7 +134,7 @@ static void blanks_lua(struct usher__out *o, const struct usher__noun *noun)
 /* Write the constants of all nouns. */
 static void common_lua(struct usher__out *o, const struct usher__noun *noun)
 {
-    usher__print(o, "local NOUN = '%s'\nlocal FORMAT = 10\nlocal STATUSES = '", noun->word);
+    usher__print(o, "local NOUN = '%s'\nlocal FORMAT = 11\nlocal STATUSES = '", noun->word);
     for (unsigned s = 0; s <= USHER_NOMEM; s++)
         if (usher__is_status(s))
             usher__print(o, " %u=%s", s, usher_status_word((enum usher_status)s));

@@ -19,23 +19,23 @@ cat >wanted_talk <<'END'
 > queue apply desk u2 now=1004
 {"status":"same","epoch":"E","version":5,"due":16000,"now":1004,"place":"queue","index":0,"wait":null,"visit_token":"4"}
 > queue alive desk user=u1 now=15000
-{"status":"ok","epoch":"E","version":5,"due":16000,"now":15000,"place":"room","room":"E.1.1","agent":"ann","token":"3","visit":"E.3","visit_token":"2"}
+{"status":"ok","epoch":"E","version":5,"due":16000,"now":15000,"place":"room","room":"E.1.1","agent":"ann","token":"3","visit":"E.3","lane":"default","since":1001,"visit_token":"2"}
 > queue alive desk user=u3 now=15000
-{"status":"ok","epoch":"E","version":5,"due":16000,"now":15000,"place":"queue","index":1,"wait":null,"visit_token":"5"}
+{"status":"ok","epoch":"E","version":5,"due":16000,"now":15000,"place":"queue","index":1,"wait":null,"waiting":2,"lane":"default","since":1003,"visit_token":"5"}
 > queue alive desk agent=ann now=15000
-{"status":"ok","epoch":"E","version":5,"due":16000,"now":15000,"agent":"ann","state":"busy","rooms":[{"room":"E.1.1","user":"u1","state":"seated","lane":"default","matched":1001,"until":null,"token":"3","visit":"E.3"}],"token":"1"}
+{"status":"ok","epoch":"E","version":5,"due":16000,"now":15000,"agent":"ann","state":"busy","lanes":"*","until":null,"rooms":[{"room":"E.1.1","user":"u1","state":"seated","lane":"default","matched":1001,"until":null,"token":"3","visit":"E.3"}],"token":"1"}
 > queue where desk u3 now=17000
-{"status":"ok","epoch":"E","version":6,"due":30000,"now":17000,"place":"queue","index":0,"wait":null,"visit_token":"5"}
+{"status":"ok","epoch":"E","version":6,"due":30000,"now":17000,"place":"queue","index":0,"wait":null,"waiting":1,"lane":"default","since":1003,"visit_token":"5"}
 > queue room desk ann now=17000
-{"status":"ok","epoch":"E","version":6,"due":30000,"now":17000,"agent":"ann","state":"busy","rooms":[{"room":"E.1.1","user":"u1","state":"seated","lane":"default","matched":1001,"until":null,"token":"3","visit":"E.3"}],"token":"1"}
+{"status":"ok","epoch":"E","version":6,"due":30000,"now":17000,"agent":"ann","state":"busy","lanes":"*","until":null,"rooms":[{"room":"E.1.1","user":"u1","state":"seated","lane":"default","matched":1001,"until":null,"token":"3","visit":"E.3"}],"token":"1"}
 > queue finish desk 1.1 now=18000
 {"status":"ok","epoch":"E","version":8,"due":30000,"now":18000,"user":"u1","agent":"ann","room":"E.1.1","token":"3","visit":"E.3","state":"busy"}
 > queue where desk u3 now=18000
-{"status":"ok","epoch":"E","version":8,"due":30000,"now":18000,"place":"room","room":"E.1.1","agent":"ann","token":"8","visit":"E.8","visit_token":"5"}
+{"status":"ok","epoch":"E","version":8,"due":30000,"now":18000,"place":"room","room":"E.1.1","agent":"ann","token":"8","visit":"E.8","lane":"default","since":1003,"visit_token":"5"}
 > queue alive desk user=u3 now=29000
-{"status":"ok","epoch":"E","version":8,"due":30000,"now":29000,"place":"room","room":"E.1.1","agent":"ann","token":"8","visit":"E.8","visit_token":"5"}
+{"status":"ok","epoch":"E","version":8,"due":30000,"now":29000,"place":"room","room":"E.1.1","agent":"ann","token":"8","visit":"E.8","lane":"default","since":1003,"visit_token":"5"}
 > queue where desk u3 now=33000
-{"status":"ok","epoch":"E","version":10,"due":44000,"now":33000,"place":"queue","index":0,"wait":null,"visit_token":"5"}
+{"status":"ok","epoch":"E","version":10,"due":44000,"now":33000,"place":"queue","index":0,"wait":null,"waiting":1,"lane":"default","since":1003,"visit_token":"5"}
 > queue where desk u2 now=33000
 {"status":"missing","epoch":"E","version":10,"due":44000,"now":33000,"place":"none"}
 > queue list desk now=33000
@@ -53,7 +53,7 @@ cat >wanted_talk <<'END'
 > queue login desk bob capacity=2 lanes=default,vip now=34000
 {"status":"ok","epoch":"E","version":13,"due":39000,"now":34000,"agent":"bob","state":"offered","rooms":["E.12.1","E.12.2"],"token":"12"}
 > queue where desk u3 now=34000
-{"status":"ok","epoch":"E","version":13,"due":39000,"now":34000,"place":"offer","room":"E.12.1","agent":"bob","until":39000,"token":"13","visit":"E.13","visit_token":"5"}
+{"status":"ok","epoch":"E","version":13,"due":39000,"now":34000,"place":"offer","room":"E.12.1","agent":"bob","until":39000,"token":"13","visit":"E.13","lane":"default","since":1003,"visit_token":"5"}
 > queue accept desk bob u3 now=34000
 {"status":"ok","epoch":"E","version":14,"due":39000,"now":34000,"user":"u3","agent":"bob","room":"E.12.1","token":"13","visit":"E.13","state":"busy"}
 > queue apply desk u4 lane=vip priority=5 now=35000

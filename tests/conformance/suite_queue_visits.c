@@ -793,3 +793,88 @@ TEST(each_answer_with_a_match_has_its_token)
     command(f, "finish ann.2 token=%" PRIu64, token);
     assert_string_equal(f->said, "ok b ann");
 }
+
+/* ---- answers ------------------------------------------------------------------------- */
+
+TEST(place_of_a_user_has_lane_arrival_and_line)
+{
+    struct fixture *f = *state;
+    struct usher_queue_answer a = USHER_QUEUE_ANSWER_INIT;
+
+    no_twin(f);
+    STORY(f, { "set ttl=0 trigger=pull", "ok" }, { "login ann", "ok idle" },
+          { "apply u lane=b since=5", "ok queue 0" }, { "apply v lane=b", "ok queue 1" },
+          { "apply w", "ok queue 0" });
+    assert_int_equal(usher_queue_where(f->e, f->scope, "u", NULL, &a), USHER_OK);
+    assert_string_equal(a.lane, "b");
+    assert_int_equal(a.since_ms, 5);
+    assert_int_equal(a.waiting, 2);
+    STORY(f, { "pull ann", "ok u>ann" });
+    assert_int_equal(usher_queue_where(f->e, f->scope, "u", NULL, &a), USHER_OK);
+    assert_string_equal(a.lane, "b");
+    assert_int_equal(a.since_ms, 5);
+    assert_int_equal(a.waiting, USHER_NONE);
+    assert_int_equal(usher_queue_where(f->e, f->scope, "x", NULL, &a), USHER_MISSING);
+    assert_string_equal(a.lane, "");
+    assert_int_equal(a.since_ms, USHER_NONE);
+}
+
+TEST(heartbeat_of_a_user_is_answered_as_where)
+{
+    struct fixture *f = *state;
+    struct usher_queue_options user = USHER_QUEUE_OPTIONS_INIT;
+    struct usher_queue_answer a = USHER_QUEUE_ANSWER_INIT;
+    struct usher_reply *r;
+
+    no_twin(f);
+    STORY(f, { "login ann", "ok idle" }, { "apply u lane=b", "ok room ann" },
+          { "apply v lane=b", "ok queue 0" });
+    user.user = "v";
+    assert_int_equal(usher_queue_alive(f->e, f->scope, &user, &r), USHER_OK);
+    assert_true(usher_queue_answer_of(r, &a));
+    assert_string_equal(a.lane, "b");
+    assert_string_equal(a.reason, "");
+    assert_int_equal(a.since_ms, f->now);
+    assert_int_equal(a.waiting, 1);
+    usher_reply_done(r);
+}
+
+/* Compare the answer of `room`, or of `alive` with its heartbeat, with these values. */
+static void room_has(struct fixture *f, bool alive, const char *lanes, int64_t until,
+                     const char *reason)
+{
+    struct usher_queue_options agent = USHER_QUEUE_OPTIONS_INIT;
+    struct usher_queue_answer a = USHER_QUEUE_ANSWER_INIT;
+    struct usher_queue_row row = USHER_QUEUE_ROW_INIT;
+    struct usher_reply *r;
+
+    agent.agent = "ann";
+    assert_int_equal(alive ? usher_queue_alive(f->e, f->scope, &agent, &r)
+                           : usher_queue_room(f->e, f->scope, "ann", NULL, &r),
+                     USHER_OK);
+    assert_true(usher_queue_answer_of(r, &a));
+    assert_true(usher_queue_row_of(r, 0, &row));
+    assert_string_equal(row.lanes, lanes);
+    assert_int_equal(a.until_ms, until);
+    assert_string_equal(a.reason, reason);
+    assert_string_equal(a.lane, "");
+    assert_true(usher_queue_row_of(r, 1, &row));
+    assert_null(row.lanes);
+    usher_reply_done(r);
+}
+
+TEST(room_has_lanes_wrapup_and_reason)
+{
+    struct fixture *f = *state;
+
+    no_twin(f);
+    STORY(f, { "set ttl=0 wrapup=5000", "ok" }, { "login ann lanes=b,a capacity=2", "ok idle" },
+          { "apply u lane=a", "ok room ann" });
+    room_has(f, false, "b,a", USHER_NONE, "");
+    STORY(f, { "leave u", "ok u ann" });
+    room_has(f, false, "b,a", f->now + 5000, "");
+    room_has(f, true, "b,a", f->now + 5000, "");
+    STORY(f, { "pause ann reason=tea", "ok paused" });
+    room_has(f, false, "b,a", USHER_NONE, "tea");
+    room_has(f, true, "b,a", USHER_NONE, "tea");
+}

@@ -1645,6 +1645,8 @@ static enum usher_status tell_user(struct work *w, enum usher_status status, con
     r->index = r->wait_ms = -1;
     if (u == NULL)
         return status;
+    put_name(r->user, &r->user_size, &u->lane);
+    r->since_ms = u->since;
     r->count = u->version;
     switch (u->state) {
     case USHER_QUEUE_USER_SEATED:
@@ -1663,6 +1665,11 @@ static enum usher_status tell_user(struct work *w, enum usher_status status, con
     default:
         r->place = USHER_QUEUE_PLACE_QUEUE;
         r->index = index_of(w->q, u);
+        for (size_t i = 0;
+             i < w->q->n_users && w->c->verb != USHER_QUEUE_APPLY && w->c->verb != USHER_QUEUE_MOVE;
+             i++)
+            r->waiting += w->q->users[i].state == USHER_QUEUE_USER_WAITING &&
+                          same_text(&w->q->users[i].lane, &u->lane);
         l = lane_find(w->q, &u->lane);
         if (l != NULL && l->pace != 0 && is_served(w->q, &u->lane, false)) {
             r->wait_ms = (r->index + 1) * l->pace / 16;
@@ -1916,7 +1923,11 @@ static enum usher_status verb_room(struct work *w, agent *a, enum usher_status s
         row = in_it != NULL ? user_row(w, in_it, NULL) : row_add(w, NULL, NULL, NULL);
         row->login = a->login;
         row->no = no;
+        if (no == 1)
+            row->lanes = (struct usher_text){ kept_lanes(a->lanes, a->lanes_size), a->lanes_size };
     }
+    w->r->of.queue.until_ms = a->state == USHER_QUEUE_AGENT_WRAPUP ? a->wrap : 0;
+    put_name(w->r->of.queue.user, &w->r->of.queue.user_size, &a->reason);
     return tell_agent(w, status, a);
 }
 

@@ -22,7 +22,7 @@
 
 #include <sqlite3.h>
 
-#include "data/sqlite_format_13.h"
+#include "data/sqlite_format_14.h"
 #include "change/memory.h"
 #include "change/result.h"
 #include "lib/calls.h"
@@ -1803,7 +1803,7 @@ TEST(rows_of_visits_may_be_deleted_but_not_changed)
     char got[800], statement[200];
     sqlite3 *db;
 
-    raw_sql(p, sqlite_format_13);
+    raw_sql(p, sqlite_format_14);
     e = engine_at(p);
     db = raw(p);
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
@@ -1881,7 +1881,7 @@ TEST(a_file_of_another_format_is_refused_and_left_alone)
     static const char *const marks[][2] = {
         { "PRAGMA user_version = 5", "before 0.1 (5)" },
         { "PRAGMA user_version = 99",
-          "has format 99, and this version reads up to 13: use a newer usher" },
+          "has format 99, and this version reads up to 14: use a newer usher" },
     };
     struct place *p = *state;
     struct usher_record_store *s = open_at(p);
@@ -1932,7 +1932,7 @@ TEST(an_empty_file_becomes_ours)
     raw_text(db, "PRAGMA application_id", value, sizeof value);
     assert_string_equal(value, "1970497650"); /* "ushr" */
     raw_text(db, "PRAGMA user_version", value, sizeof value);
-    assert_string_equal(value, "13");
+    assert_string_equal(value, "14");
     raw_text(db, "PRAGMA journal_mode", value, sizeof value);
     assert_string_equal(value, "wal");
     raw_text(db, "PRAGMA integrity_check", value, sizeof value);

@@ -239,8 +239,7 @@ function put(out, vals, k)
     if not applies(vals, k) or v == nil and k.none == K.NONE_LEFT_OUT then return end
     if k.as == K.AS_ROW then return put_all(out, J.row_keys, rows[1]) end
     if k.as == K.AS_FIRST then
-        if #rows == 1 then v = rows[1][k.field] else v = nil end
-        text = value(k, v)
+        text = value(k, rows[1] and rows[1][k.field])
     elseif k.as == K.AS_ROOMS then
         local parts = {}
         for i = 1, own[K.F_ROOMS] or 0 do parts[i] = quoted(J.place(own[K.F_LOGIN] or 0, i)) end

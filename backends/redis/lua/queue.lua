@@ -12,17 +12,17 @@ local FIGURES = '>I7I7I7I7I7I7I7I7I7I7I7I7I7I7' -- those before F_WAITS
 
 function S.begin()
     S.state, S.place, S.why, S.more, S.index, S.wait, S.ends, S.token, S.login, S.no, S.counted, S.user,
-        S.agent, S.extra, S.tell_rows, S.n_matched = 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, '', '', nil, false, 0
+        S.agent, S.since, S.waiting, S.extra, S.tell_rows, S.n_matched = 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, '', '', 0, 0, nil, false, 0
     S.todo_a, S.todo_u, S.change, S.whole, S.looked = {}, {}, nil, false, 0
 end
 
 function S.fields(t, n)
     t[n + 1], t[n + 2], t[n + 3], t[n + 4], t[n + 5], t[n + 6], t[n + 7], t[n + 8], t[n + 9], t[n + 10],
-        t[n + 11], t[n + 12], t[n + 13] = S.state, S.place, S.why, S.more, S.index, S.wait, S.ends, S.token,
-        S.login, S.no, S.counted, S.user, S.agent
+        t[n + 11], t[n + 12], t[n + 13], t[n + 14], t[n + 15] = S.state, S.place, S.why, S.more, S.index, S.wait, S.ends,
+        S.token, S.login, S.no, S.counted, S.user, S.agent, S.since, S.waiting
     local extra = S.extra
     if extra then
-        for i = 1, #extra do t[n + 13 + i] = extra[i] end
+        for i = 1, #extra do t[n + 15 + i] = extra[i] end
     end
 end
 
@@ -37,7 +37,9 @@ function S.hand(out, answer)
 
     local function int(n) return format('%.0f', n) end
     local words = {'none', 'room', 'offer', 'queue', 'away'}
-    local more = {S.verb == K.V_STATS and 'reason' or 'user', answer[20], 'agent', answer[21], 'state', string.match(sub(K.AGENT_STATES
+    local of_user = S.verb == K.V_WHERE or S.verb == K.V_ALIVE and S.a[K.ARG_USER]
+    local name = of_user and 'lane' or (S.verb == K.V_STATS or S.verb == K.V_ROOM or S.verb == K.V_ALIVE) and 'reason' or 'user'
+    local more = {name, answer[20], 'agent', answer[21], 'state', string.match(sub(K.AGENT_STATES
         .. 'pausing', answer[9] * 10 + 1, answer[9] * 10 + 10), '^%S+'), 'place', words[answer[10] + 1], 'index',
         int(answer[13]), 'wait', int(answer[14]), 'until', int(answer[15]), 'token', int(answer[16]), 'room',
         answer[2] .. '.' .. int(answer[17]) .. '.' .. int(answer[18]), 'count', int(answer[19]), 'more', int(answer[12]), 'visit_token', '0'}
@@ -47,6 +49,9 @@ function S.hand(out, answer)
     end
     if S.a[K.ARG_USER] and answer[16] ~= 0 then
         more[25], more[26] = 'visit', string.format('%s.%.0f', answer[2], answer[16])
+    end
+    if of_user then
+        more[#more + 1], more[#more + 2], more[#more + 3], more[#more + 4] = 'since', int(answer[22]), 'waiting', int(answer[23])
     end
     for i = 1, #more do out[10 + i] = more[i] end
 end

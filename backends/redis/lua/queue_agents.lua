@@ -260,7 +260,7 @@ function S.room(alive)
     end
     S.agent_read(r)
     S.say_agent(K.OK, r)
-    S.rows = {}
+    S.ends, S.user, S.rows = S.agent_until(r), r.reason, {}
     for i = 1, r.A_CAPACITY do
         local row = {r.rooms[i], '', '', '', r.order, i, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, ''}
         if r.rooms[i] ~= '' then
@@ -268,6 +268,7 @@ function S.room(alive)
             row[3], row[7], row[8], row[9], row[10], row[11], row[12], row[20] = u.group, u.state, u.U_PRIORITY, u.U_SINCE, u.U_APPLIED,
                 u.U_MATCHED, S.shown_until(u), u.token
         end
+        if i == 1 then row[4] = table.concat(r.lanes, ',') end
         S.rows[i] = row
     end
 end

@@ -20,7 +20,7 @@ end
 
 function S.say_user(status, u, login)
     local state = u.state
-    S.status, S.index, S.wait, S.user, S.agent, S.counted = status, -1, -1, u.id, u.owner, u.order
+    S.status, S.index, S.wait, S.user, S.agent, S.counted, S.since = status, -1, -1, u.group, u.owner, u.order, u.U_SINCE
     S.place = state == K.USER_WAITING and K.PLACE_QUEUE or state == K.USER_OFFERED and K.PLACE_OFFER or state == K.USER_SEATED and K.PLACE_ROOM
         or state == K.USER_AWAY and K.PLACE_AWAY or 0
     if state == K.USER_OFFERED or state == K.USER_SEATED then
@@ -30,6 +30,7 @@ function S.say_user(status, u, login)
         local l = S.exists and S.find(K.KIND_LANE, u.group)
         S.index = 0
         if l then
+            if S.verb ~= K.V_APPLY and S.verb ~= K.V_MOVE then S.waiting = l.L_WAITING end
             if l.L_WAITING > 0 then S.index = S.rank(K.KIND_USER, u.group, u.rank, u.order) end
             local f = {struct.unpack(FIGURES, l.data)}
             if f[F_PACE] ~= 0 and S.served(u.group) then

@@ -473,7 +473,7 @@ struct usher_queue_result_statistics {
  */
 struct usher_queue_result_row {
     struct usher_text user, agent, lane;
-    struct usher_text lanes; /* of an agent: "A,B" or "*" */
+    struct usher_text lanes; /* of an agent: "A,B" or "*"; room, alive: in the first row */
     uint64_t epoch;          /* history: of the queue, if it was another one; 0: the reply's */
     uint64_t login;          /* the room is "EPOCH.LOGIN.NO", if no != 0 */
     int64_t no;
@@ -499,7 +499,7 @@ struct usher_queue_result {
                        * row's version */
     int64_t index;    /* users ahead in the lane; -1: does not wait */
     int64_t wait_ms;  /* estimate; -1: unknown */
-    int64_t until_ms; /* end of the offer */
+    int64_t until_ms; /* end of the offer; room, alive: of the wrap-up */
     uint64_t token;   /* version of the match; finish takes it */
     uint64_t login;   /* the room, or 0 */
     int64_t no;       /* number of the room of that login; login …: the number of rooms */
@@ -509,7 +509,9 @@ struct usher_queue_result {
     char user[USHER_NAME_MAX + 1];
     size_t agent_size; /* list, agents, history: the end of the page instead */
     char agent[USHER_NAME_MAX + 1];
-    uint64_t since; /* changes: the log reaches back to this version */
+    int64_t since_ms; /* where, alive: arrival, which gives the position */
+    int64_t waiting;  /* where, alive: waiting users in the lane */
+    uint64_t since;   /* changes: the log reaches back to this version */
     size_t n_rows;
     const struct usher_queue_result_row *rows; /* owned by the reply */
     union {

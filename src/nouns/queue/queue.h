@@ -111,6 +111,7 @@ enum { LANE_NOW, LANE_EARLIER };
 
 #define LANES_MAX USHER_NUMBER_GROUPS_MAX
 #define NAME_PACKED (USHER_NAME_MAX + 3)
+#define LANES_TEXT (LANES_MAX * (USHER_NAME_MAX + 1))
 #define AGENT_DATA (48 + (LANES_MAX + USHER_QUEUE_CAPACITY_MAX + 2) * NAME_PACKED)
 #define RANKS (UINT64_C(1) << 40) /* of a strategy */
 #define ABSENT_MAX 10000          /* pauses of absent agents */
@@ -355,6 +356,8 @@ static inline bool usher__queue_reads(enum usher_verb verb)
 bool usher__queue_texts(struct usher_unpacker *u, struct usher_text *to, size_t n);
 /* Return false if the record is damaged. */
 bool usher__queue_agent_read(struct agent *a);
+/* Return the lanes of @a as one text, "A,B", which is written to @to. */
+struct usher_text usher__queue_lanes_text(const struct agent *a, char to[LANES_TEXT]);
 /* Find the agent that logged in at version @login, or MISSING. */
 enum usher_status usher__queue_agent_by_login(work *w, uint64_t login, struct usher_record *r);
 enum usher_status usher__queue_agent_hold_this(work *w, struct queue_change *qc,

@@ -373,14 +373,17 @@ enum usher_status usher__queue_free(struct run *run)
     }
 }
 
-/* Add the rooms of @r as rows. */
+/* Add the reason of the pause of @r to the answer, and its rooms as rows: the first has its lanes.
+ */
 static enum usher_status rooms_rows(work *w, const struct usher_record *r)
 {
+    char lanes[LANES_TEXT];
     struct agent a;
 
     a.r = *r;
     if (!usher__queue_agent_read(&a))
         return damaged(w);
+    usher__queue_answer_names(w, &a.reason, NULL);
     for (int64_t i = 0; i < r->n[A_CAPACITY]; i++) {
         struct usher_queue_result_row row;
         enum usher_status status;
@@ -395,6 +398,8 @@ static enum usher_status rooms_rows(work *w, const struct usher_record *r)
             row = usher__queue_user_row(&u);
         }
         row.user = a.rooms[i];
+        if (i == 0)
+            row.lanes = usher__queue_lanes_text(&a, lanes);
         row.login = r->order;
         row.no = i + 1;
         status = usher_result_add_row(w->reply, USHER_QUEUE, &row);
@@ -425,5 +430,6 @@ enum usher_status usher__queue_room(struct run *run, bool alive)
             return status;
     }
     usher__queue_answer_agent(w, USHER_OK, &r);
+    reply_of(w)->until_ms = usher__queue_agent_until(&r);
     return rooms_rows(w, &r);
 }

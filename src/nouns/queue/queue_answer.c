@@ -102,6 +102,8 @@ static enum usher_status answer_waiting(work *w, const struct usher_record *u, c
         status =
             w->ops->rank(w->txn, &w->scope, KIND_USER, 0, &u->group, u->rank, u->order, &before);
     q->index = (int64_t)before;
+    if (w->command->verb != USHER_QUEUE_APPLY && w->command->verb != USHER_QUEUE_MOVE)
+        q->waiting = l->r.n[L_WAITING];
     if (status == USHER_OK && figure(l, F_PACE) != 0) {
         int64_t idle = lasted(figure(l, F_LAST), usher__work_at(w));
 
@@ -129,7 +131,8 @@ enum usher_status usher__queue_answer_user(work *w, enum usher_status status,
     q->place = (enum usher_queue_place)places[u->state];
     q->index = -1;
     q->wait_ms = -1;
-    usher__queue_answer_names(w, &u->id, &u->owner);
+    q->since_ms = u->n[U_SINCE];
+    usher__queue_answer_names(w, &u->group, &u->owner);
     if (u->state == USHER_QUEUE_USER_OFFERED || u->state == USHER_QUEUE_USER_SEATED) {
         q->token = u->token;
         q->no = u->n[U_NO];

@@ -47,6 +47,19 @@ bool usher__queue_agent_read(struct agent *a)
            (n < 4 || usher_unpack_text(&u, &a->reason));
 }
 
+struct usher_text usher__queue_lanes_text(const struct agent *a, char to[LANES_TEXT])
+{
+    struct usher_text text = { to, 0 };
+
+    for (size_t i = 0; i < a->n_lanes; i++) {
+        if (i > 0)
+            to[text.size++] = ',';
+        memcpy(to + text.size, a->lanes[i].data, a->lanes[i].size);
+        text.size += a->lanes[i].size;
+    }
+    return text;
+}
+
 enum usher_status usher__queue_agent_by_login(work *w, uint64_t login, struct usher_record *r)
 {
     enum usher_status status;
@@ -452,19 +465,13 @@ static enum usher_status add_user_data(work *w, struct queue_change *qc)
 static enum usher_status add_login_data(work *w, struct queue_change *qc)
 {
     const struct agent *a = &qc->agent;
-    char names[LANES_MAX * (USHER_NAME_MAX + 1)];
-    struct usher_text lanes = { names, 0 };
+    char names[LANES_TEXT];
+    const struct usher_text lanes = usher__queue_lanes_text(a, names);
     const struct usher__notice_field fields[] = { { "lanes", 0, &lanes },
                                                   { "capacity", a->r.n[A_CAPACITY], NULL },
                                                   { "level", a->r.n[A_LEVEL], NULL },
                                                   { "reason", 0, &a->reason } };
 
-    for (size_t i = 0; i < a->n_lanes; i++) {
-        if (i > 0)
-            names[lanes.size++] = ',';
-        memcpy(names + lanes.size, a->lanes[i].data, a->lanes[i].size);
-        lanes.size += a->lanes[i].size;
-    }
     return usher__change_data(w, &qc->c, fields, a->reason.size != 0 ? 4 : 3);
 }
 

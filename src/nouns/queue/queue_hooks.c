@@ -72,9 +72,15 @@ static bool applies(const struct usher__field *f, const struct usher_operation *
         return q->login != 0 && agent;
     case USHER_FIELD_AGENT_STATE:
         return agent || q->state != USHER_QUEUE_AGENT_GONE;
+    case USHER_FIELD_REASON: /* the lane of a user is in its place */
+        return op->verb != USHER_QUEUE_ALIVE || agent;
+    case USHER_FIELD_LANE:
+    case USHER_FIELD_SINCE:
     case USHER_FIELD_INDEX:
     case USHER_FIELD_WAIT_MS:
         return q->place != USHER_QUEUE_PLACE_NONE;
+    case USHER_FIELD_WAITING:
+        return op->verb == USHER_QUEUE_STATS || q->place == USHER_QUEUE_PLACE_QUEUE;
     default:
         return true;
     }

@@ -83,10 +83,9 @@ enum usher_status usher__queue_agents(work *w)
     }
     w->reply->status = USHER_OK;
     for (;;) {
-        char lanes[LANES_MAX * (USHER_NAME_MAX + 1)];
+        char lanes[LANES_TEXT];
         struct agent a;
         struct usher_queue_result_row row;
-        size_t n = 0;
         enum usher_status status = w->ops->next(w->txn, &w->scope, KIND_AGENT, &after, &a.r);
 
         if (status == USHER_MISSING) {
@@ -104,17 +103,10 @@ enum usher_status usher__queue_agents(work *w)
         usher__queue_answer_names(w, NULL, &a.r.id);
         if (!usher__queue_agent_read(&a))
             return damaged(w);
-        for (size_t i = 0; i < a.n_lanes; i++) {
-            if (i > 0)
-                lanes[n++] = ',';
-            memcpy(lanes + n, a.lanes[i].data, a.lanes[i].size);
-            n += a.lanes[i].size;
-        }
         memset(&row, 0, sizeof row);
         row.user = a.reason;
         row.agent = a.r.id;
-        row.lanes.data = lanes;
-        row.lanes.size = n;
+        row.lanes = usher__queue_lanes_text(&a, lanes);
         row.login = a.r.order;
         row.token = a.token;
         row.state = (int)shown(&a.r);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A file of format 13 as statements: the queue "desk" keeps eight visits, one of each outcome and
+ * A file of format 14 as statements: the queue "desk" keeps eight visits, one of each outcome and
  * one seated more.  The queue "other" keeps one of two.
  */
-#ifndef USHER_TESTS_SQLITE_FORMAT_13_H
-#define USHER_TESTS_SQLITE_FORMAT_13_H
+#ifndef USHER_TESTS_SQLITE_FORMAT_14_H
+#define USHER_TESTS_SQLITE_FORMAT_14_H
 
 /* clang-format off */
-static const char sqlite_format_13[] =
+static const char sqlite_format_14[] =
     "CREATE TABLE place( list INTEGER NOT NULL, grp TEXT NOT NULL, hi INTEGER NOT NULL, o"
     "rd INTEGER NOT NULL, n INTEGER NOT NULL, PRIMARY KEY(list, grp, hi, ord)) WITHOUT RO"
     "WID;\n"
@@ -158,7 +158,7 @@ static const char sqlite_format_13[] =
     "CREATE INDEX visit_by_agent ON visit(agent, queue, id, ended_ms) WHERE agent IS NOT "
     "NULL;\n"
     "PRAGMA application_id = 1970497650;\n"
-    "PRAGMA user_version = 13;\n";
+    "PRAGMA user_version = 14;\n";
 /* clang-format on */
 
 #endif

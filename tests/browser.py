@@ -356,6 +356,72 @@ def the_wallboard_says_when_the_store_is_away():
         page.wait("!document.body.innerText.includes('store does not answer')")
 
 
+_OUTSIDE = """[...document.querySelectorAll('svg text')].filter(text => {
+    const a = text.getBoundingClientRect(), b = text.ownerSVGElement.getBoundingClientRect();
+    return a.width > 0 && (a.left < b.left - 1 || a.right > b.right + 1 || a.top < b.top - 1 || a.bottom > b.bottom + 1);
+}).map(text => text.ownerSVGElement.querySelector('title').textContent + ': ' + text.textContent)"""
+
+
+def _trace(path, *options):
+    with open(path, "w") as file:
+        subprocess.run([USHER, "trace", "--agents=3", "--lambda=60", "--seed=3", *options], stdout=file, check=True)
+
+
+def _report(folder, name, form, *options):
+    words = [USHER, "-s", "memory:", "replay", name, "--report=" + form, *options]
+    return subprocess.run(words, cwd=folder, stdout=subprocess.PIPE, check=True).stdout.decode()
+
+
+def _keys(page):
+    rows = page.js("[...document.querySelectorAll('.keys tbody tr')].map(row => [...row.children].map(cell => cell.textContent))")
+    return {row[0]: [cell.replace("\u202f", "") for cell in row[1:3]] for row in rows}
+
+
+def a_report_is_a_page_of_its_own():
+    name = HOSTILE.replace("/", "") + ".csv"
+    with _Browser() as browser, tempfile.TemporaryDirectory() as folder:
+        _trace(os.path.join(folder, name), "--calls=600")
+        options = ("--agents=3", "--target=80/30s", "--lines=9")
+        text, whole = _report(folder, name, "html", *options), json.loads(_report(folder, name, "json", *options))
+        assert text == _report(folder, name, "html", *options)
+        with open(os.path.join(folder, "report.html"), "w") as file:
+            file.write(text)
+        page = browser.page("file://" + os.path.join(folder, "report.html"))
+        assert page.js("document.title") == "Replay of " + name
+        assert page.text("h1") == "Replay of " + name
+        assert page.js("document.querySelectorAll('script,img,iframe,object,link:not([rel=icon])').length") == 0
+        assert not page.js("[...document.querySelectorAll('*')].some(e => [...e.attributes].some(a => /^on|javascript:/i.test(a.name + a.value)))")
+        assert [url for url in page.asked if not url.startswith("data:")] == ["file://" + os.path.join(folder, "report.html")], page.asked
+        # plots: each with words and a table, and nothing beside its drawing
+        assert page.js("document.querySelectorAll('svg[role=img]').length") == 11
+        assert page.js("[...document.querySelectorAll('svg[role=img]')].every(e => e.querySelector('title').textContent && e.querySelector('desc').textContent)")
+        assert page.js("[...document.querySelectorAll('figure')].every(e => e.querySelector('figcaption').textContent && e.querySelectorAll('details tbody tr').length)")
+        assert page.js("[...document.querySelectorAll('h1,h2,h3')].map(e => e.tagName).join().replace(/(,H2)+$/, '')") == "H1"
+        for width, height in ((1280, 720), (390, 844)):
+            page.size(width, height)
+            page.js("document.querySelectorAll('details').forEach(e => { e.open = true; })")
+            assert page.js("document.documentElement.scrollWidth <= innerWidth"), width
+            assert page.js(_OUTSIDE) == [], (width, page.js(_OUTSIDE))
+        # figures are those of the report in JSON
+        keys, queue = _keys(page), whole["queue"]
+        for i, side in enumerate(("recorded", "replayed")):
+            for row, value in (("calls", queue[side]["calls"]), ("served", queue[side]["served"]), ("hung up", queue[side]["abandoned"]), ("longest queue", queue[side]["longest_queue"])):
+                assert keys[row][i] == str(value), (row, side, keys[row])
+            assert keys["mean wait of the served"][i] == "%.1f s" % (queue[side]["wait_all"] / 1000), keys
+        shown = page.js("document.querySelector('#target ~ figure figcaption').textContent")
+        target = whole["target"]
+        assert "%d replayed, %d by Erlang A, %d by Erlang C" % (target["agents"], target["erlang_a"], target["erlang_c"]) in shown, shown
+        assert page.errors == [], page.errors
+        # records that have less: no outcome, no agents, one call
+        with open(os.path.join(folder, "short.csv"), "w") as file:
+            file.write("line,arrival_ms,release_ms,service_ms,patience_ms\nL,0,1000,1000,\n")
+        for more in ((), ("--agents=1",), ("--target=80/20s",)):
+            with open(os.path.join(folder, "report.html"), "w") as file:
+                file.write(_report(folder, "short.csv", "html", *more))
+            page.go("file://" + os.path.join(folder, "report.html"))
+            assert page.js(_OUTSIDE) == [] and "nan" not in page.js("document.body.innerHTML").lower(), page.js(_OUTSIDE)
+
+
 def customers_and_agents_chat():
     with _Browser() as browser, tempfile.TemporaryDirectory() as folder:
         words = ["node", os.path.join(HERE, "..", "examples", "webchat", "server.js"), "--port=0"]

@@ -460,7 +460,7 @@ static int replay(struct cli *cli, const struct replay_options *o, const struct 
     own_lines(r, o->lines);
     make_events(r);
     if (passes(r, o, &result) && given(r, o, &result) && queue(r, o, &result))
-        usher__replay_report(stdout, o->json, o->file, cli->store, calls, &result);
+        usher__replay_report(stdout, o->form, o->file, cli->store, calls, &result);
     else
         rc = usher__cli_fail(cli, r->failed, "%s", r->message);
     if (rc == 0 && usher__replay_doubles(&result) > 0)
@@ -477,9 +477,10 @@ static int replay(struct cli *cli, const struct replay_options *o, const struct 
 
 int usher__lab_replay(struct cli *cli, char *const *words, size_t n)
 {
-    struct replay_options o = {
-        .pool = "replay", .batch = BATCH_MAX, .seed = 1, .json = cli->json
-    };
+    struct replay_options o = { .pool = "replay",
+                                .batch = BATCH_MAX,
+                                .seed = 1,
+                                .form = cli->json ? REPLAY_JSON : REPLAY_TEXT };
     char message[CLI_MESSAGE_MAX];
     struct calls calls;
     int rc;
@@ -490,7 +491,7 @@ int usher__lab_replay(struct cli *cli, char *const *words, size_t n)
     if (o.file == NULL)
         return usher__cli_fail(cli, USHER_INVALID, "file is missing: usher replay FILE");
     if (cli->shell && cli->json)
-        o.json = true;
+        o.form = REPLAY_JSON;
     memset(&calls, 0, sizeof calls);
     rc = read_calls(cli, &o, &calls);
     cli->clock_given = true;

@@ -40,6 +40,8 @@ struct replay_result {
     bool measured;                  /* patience */
 };
 
+enum replay_form { REPLAY_TEXT, REPLAY_JSON, REPLAY_HTML };
+
 struct replay_options {
     const char *file, *pool;
     enum calls_format format;
@@ -50,7 +52,8 @@ struct replay_options {
     int64_t zone_min;
     uint64_t seed;
     bool measured; /* patience */
-    bool json, strict;
+    bool strict;
+    enum replay_form form;
 };
 
 /* Add @word to @o.  False: @message has the reason. */
@@ -63,7 +66,7 @@ int usher__lab_replay(struct cli *cli, char *const *words, size_t n);
 /* Count the numbers, ids, tickets and agents that two calls had at once: 0. */
 uint64_t usher__replay_doubles(const struct replay_result *result);
 
-void usher__replay_report(FILE *out, bool json, const char *file, const char *store,
+void usher__replay_report(FILE *out, enum replay_form form, const char *file, const char *store,
                           const struct calls *c, const struct replay_result *result);
 
 #endif

@@ -44,9 +44,14 @@ bool usher__replay_option(struct replay_options *o, const char *word, char messa
         else
             return refuse(message, "format", "is not technion or csv");
     } else if ((value = usher__key_value(word, "--report")) != NULL) {
-        o->json = strcmp(value, "json") == 0;
-        if (!o->json && strcmp(value, "text") != 0)
-            return refuse(message, "report", "is not text or json");
+        if (strcmp(value, "text") == 0)
+            o->form = REPLAY_TEXT;
+        else if (strcmp(value, "json") == 0)
+            o->form = REPLAY_JSON;
+        else if (strcmp(value, "html") == 0)
+            o->form = REPLAY_HTML;
+        else
+            return refuse(message, "report", "is not text, json or html");
     } else if (strcmp(word, "--strict") == 0) {
         o->strict = true;
     } else if ((value = usher__key_value(word, "--batch")) != NULL) {

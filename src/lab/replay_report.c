@@ -448,11 +448,13 @@ static void report_text(FILE *out, const char *file, const char *store, const st
         fputs("\n  No queue: the record names no agents; say how many with --agents=N\n", out);
 }
 
-void usher__replay_report(FILE *out, bool json, const char *file, const char *store,
+void usher__replay_report(FILE *out, enum replay_form form, const char *file, const char *store,
                           const struct calls *c, const struct replay_result *result)
 {
-    if (json)
+    if (form == REPLAY_JSON)
         report_json(out, file, c, result);
+    else if (form == REPLAY_HTML)
+        usher__report_html(out, file, c, result);
     else
         report_text(out, file, store, c, result);
 }

@@ -8,5 +8,7 @@
 #include "lab/series.h"
 
 void usher__series_json(struct json *j, const struct series *s);
+void usher__report_html(FILE *out, const char *file, const struct calls *c,
+                        const struct replay_result *result);
 
 #endif

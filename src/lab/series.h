@@ -51,10 +51,10 @@ struct series {
     /* the served that waited longer than usher__series_curve_ms() */
     uint64_t longer[SERIES_SIDES][SERIES_CURVE];
     uint64_t n_served[SERIES_SIDES], n_gave_up[SERIES_SIDES];
-    /* that part of them waited at most so long; CALLS_UNKNOWN: none */
+    /* percentiles of the waits; CALLS_UNKNOWN: none */
     int64_t served[SERIES_SIDES][SERIES_PERCENTS], gave_up[SERIES_SIDES][SERIES_PERCENTS];
     struct series_hazard hazard[SERIES_HAZARD]; /* of the record */
-    int64_t *lines_busy;                        /* ms with exactly so many lines busy */
+    int64_t *lines_busy;                        /* ms with exactly 0, 1, ... lines busy */
     size_t n_lines_busy;
 };
 

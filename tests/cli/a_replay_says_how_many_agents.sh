@@ -91,6 +91,36 @@ for zone in 0 -300; do
 done
 holds out.txt '"days":[{"day":"2023-12-31",'
 
+# ---- a page: the same bytes, names are text, and it needs nothing from elsewhere
+name=$(printf '<b>&"\001\377.csv')
+cp days.csv "$name"
+for i in 1 2; do
+    lines 0 "$USHER" -s memory: replay "$name" --agents=3 --report=html --target=80/30s
+    mv out.txt page$i.html
+done
+cmp page1.html page2.html || wrong 'the same record gives the same page'
+holds page1.html '<title>Replay of &lt;b&gt;&amp;&quot;\x01\xff.csv</title>'
+grep -q '<b>&\|<script\|src=\|https*:' page1.html && wrong 'a page has no script and no address'
+python3 - page1.html <<'EOF' || wrong 'each element of the page ends'
+import html.parser, sys
+
+class Page(html.parser.HTMLParser):
+    open = []
+
+    def handle_starttag(self, tag, attributes):
+        self.open += [tag] * (tag not in ("meta", "link"))
+
+    def handle_startendtag(self, tag, attributes):
+        pass
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag, tag
+
+page = Page()
+page.feed(open(sys.argv[1], encoding="utf-8").read())
+assert page.open == [], page.open
+EOF
+
 # ---- what is wrong
 refused() {
     expect 2 "$USHER" -s memory: replay steady.csv "$1" <<END

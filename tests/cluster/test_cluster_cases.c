@@ -94,7 +94,7 @@ struct one {
 };
 
 /* Return false if the event is not of an awaited command. */
-static bool hear(const struct usher_event *event)
+static bool store_reply(const struct usher_event *event)
 {
     struct one *one = event->tag;
     bool replies = event->kind == USHER_EVENT_REPLY;
@@ -132,7 +132,7 @@ static void operate(struct usher_engine *e, char (*text)[TEXT_MAX], struct usher
             const struct usher_event *event = usher_collect(e, 10);
 
             if (event != NULL)
-                (void)hear(event);
+                (void)store_reply(event);
         }
 }
 
@@ -989,7 +989,7 @@ TEST(a_silent_node_leaves_time_for_the_others)
 
 #ifndef POSTED
 
-static void hear_nothing(void *payload, const struct usher_notice *notice)
+static void ignore_notice(void *payload, const struct usher_notice *notice)
 {
     (void)payload;
     (void)notice;
@@ -1006,7 +1006,7 @@ TEST(an_answered_scope_is_released_before_other_nodes_answer)
     struct caller c = { .m = { .n = 0 } };
     int64_t from = clock_ms();
 
-    assert_int_equal(usher_watch(e, USHER_NUMBER, NULL, hear_nothing, NULL, &watcher), USHER_OK);
+    assert_int_equal(usher_watch(e, USHER_NUMBER, NULL, ignore_notice, NULL, &watcher), USHER_OK);
     rule_of(f, 2, "EVALSHA", 0, FAKE_SILENT);
     many_put(&c.m, "number add %s 1", scope_at(0, 3, 0, scope));
     many_put(&c.m, "number add %s 1", scope_at(2, 3, 0, silent));
@@ -1156,7 +1156,7 @@ static void loop_turn(struct loop *l)
         event = usher_collect(l->e, 0);
         l->longest_us = clock_us() - from > l->longest_us ? clock_us() - from : l->longest_us;
         if (event != NULL)
-            l->there += hear(event);
+            l->there += store_reply(event);
     } while (event != NULL);
 }
 

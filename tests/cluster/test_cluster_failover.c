@@ -37,7 +37,7 @@ static struct redis_cluster *cluster;
 static char url[REDIS_URL_MAX];
 
 static enum usher_status __attribute__((format(printf, 3, 4)))
-say(struct usher_engine *e, struct usher_result *ret, const char *format, ...)
+run_line(struct usher_engine *e, struct usher_result *ret, const char *format, ...)
 {
     char text[128];
     enum usher_status status;
@@ -52,11 +52,11 @@ say(struct usher_engine *e, struct usher_result *ret, const char *format, ...)
     return status;
 }
 
-#define OK(...)                         \
-    do {                                \
-        struct usher_result ok;         \
-        (void)say(e, &ok, __VA_ARGS__); \
-        usher_result_done(&ok);         \
+#define OK(...)                              \
+    do {                                     \
+        struct usher_result ok;              \
+        (void)run_line(e, &ok, __VA_ARGS__); \
+        usher_result_done(&ok);              \
     } while (false)
 
 static struct usher_engine *open_with(int timeout_ms)
@@ -81,11 +81,11 @@ static void hand_out(struct usher_engine *e, unsigned i, struct handed *h)
     OK("number add pool%u 200", i);
     OK("number reg pool%u 200", i);
     OK("number call pool%u owner=zoe number=200", i);
-    (void)say(e, &r, "number call pool%u owner=ann", i);
+    (void)run_line(e, &r, "number call pool%u owner=ann", i);
     h->call = r.of.number.token;
     usher_result_done(&r);
     OK("queue login desk%u eve", i);
-    (void)say(e, &r, "queue apply desk%u seated", i);
+    (void)run_line(e, &r, "queue apply desk%u seated", i);
     h->seat = r.of.queue.token;
     h->login = r.of.queue.login;
     usher_result_done(&r);
@@ -93,11 +93,11 @@ static void hand_out(struct usher_engine *e, unsigned i, struct handed *h)
     OK("room open hall%u", i);
     OK("room join hall%u kim", i);
     OK("serial rule bill%u mode=gapfree", i);
-    (void)say(e, &r, "serial reserve bill%u owner=joe", i);
+    (void)run_line(e, &r, "serial reserve bill%u owner=joe", i);
     h->serial = r.of.serial.token;
     usher_result_done(&r);
     OK("id create row%u", i);
-    (void)say(e, &r, "id next row%u", i);
+    (void)run_line(e, &r, "id next row%u", i);
     h->id = r.of.id.first;
     usher_result_done(&r);
     if (mode_of[i % 3][0] != '\0') {
@@ -107,7 +107,7 @@ static void hand_out(struct usher_engine *e, unsigned i, struct handed *h)
 }
 
 /* Check that a new caller and a new user are accepted, or refused by the mode. */
-static void come(struct usher_engine *e, unsigned i)
+static void check_new_caller(struct usher_engine *e, unsigned i)
 {
     struct usher_result r;
 
@@ -127,21 +127,21 @@ static void report(struct usher_engine *e, unsigned i, struct handed *h)
 {
     struct usher_result r;
 
-    (void)say(e, &r, "number renew pool%u 100 token=%" PRIu64, i, h->call);
+    (void)run_line(e, &r, "number renew pool%u 100 token=%" PRIu64, i, h->call);
     assert_true(r.of.number.token == h->call);
     usher_result_done(&r);
     OK("queue alive desk%u agent=eve", i);
     OK("queue alive desk%u user=seated", i);
     OK("queue alive desk%u user=waiting", i);
-    (void)say(e, &r, "queue where desk%u seated", i);
+    (void)run_line(e, &r, "queue where desk%u seated", i);
     assert_true(r.of.queue.token == h->seat);
     usher_result_done(&r);
-    (void)say(e, &r, "queue stats desk%u", i);
+    (void)run_line(e, &r, "queue stats desk%u", i);
     assert_int_equal(r.of.queue.of.stats.waiting, 1);
     assert_int_equal(r.of.queue.of.stats.agents, 1);
     usher_result_done(&r);
     OK("room alive hall%u kim", i);
-    (void)say(e, &r, "id next row%u", i);
+    (void)run_line(e, &r, "id next row%u", i);
     assert_true(r.of.id.first > h->id);
     h->id = r.of.id.first;
     usher_result_done(&r);
@@ -175,7 +175,7 @@ static void through(void (*away)(void))
         hand_out(e, i, &handed[i]);
     away();
     for (unsigned i = 0; i < EACH; i++)
-        come(e, i);
+        check_new_caller(e, i);
     for (unsigned i = 0; i < EACH; i++)
         report(e, i, &handed[i]);
     for (unsigned i = 0; i < EACH; i++)

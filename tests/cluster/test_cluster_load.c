@@ -128,7 +128,7 @@ static char url[REDIS_URL_MAX];
 static char scope_name[NOUNS][SCOPES][16];
 static int scope_slot[NOUNS][SCOPES];
 static pid_t child[PROCESSES];
-static struct net_cut cable;
+static struct net_cut network;
 
 static struct {
     const char *what;
@@ -490,7 +490,7 @@ static void apply(struct client *c, unsigned scope)
     usher_result_done(&r);
 }
 
-static void look_where(struct client *c, struct hold *h)
+static void check_place(struct client *c, struct hold *h)
 {
     bool leaves = below(&c->random, 4) == 0, unsure;
     struct usher_result r;
@@ -659,7 +659,7 @@ static void turn(struct client *c)
     else if (c->n_hold > 0) {
         h = &c->hold[below(&c->random, (unsigned)c->n_hold)];
         if (h->taken == NULL)
-            look_where(c, h);
+            check_place(c, h);
         else if (h->taken->noun == NUMBER && below(&c->random, 3) != 0)
             renew(c, h);
         else
@@ -668,7 +668,7 @@ static void turn(struct client *c)
 }
 
 /* Only read, because the journal is full. */
-static void look_only(struct client *c)
+static void read_only(struct client *c)
 {
     struct usher_result r;
     int64_t begin_us;
@@ -689,7 +689,7 @@ static void *client_main(void *payload)
         if (n + HOLDS + 2 < ENTRIES)
             turn(c);
         else
-            look_only(c);
+            read_only(c);
         rest_us(1000 + (long)n / 4); /* slower as the journal fills */
     }
     return NULL;
@@ -719,7 +719,7 @@ static int process(unsigned number, uint64_t seed)
 
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (now.apart)
-        net_cut_enter(&cable, number % 2);
+        net_cut_enter(&network, number % 2);
     other_version = number % 2 == 1;
     options.timeout_ms = (number % 2 == 0 ? 1000 : 2500) * (budget_slow() ? 4 : 1);
     trail_hooks(&shared->trail[number], &options);
@@ -752,7 +752,7 @@ static int process(unsigned number, uint64_t seed)
 /* ---- the load, from outside --------------------------------------------------------------- */
 
 /* Fail if a process has ended. */
-static void look_at_children(void)
+static void check_children(void)
 {
     for (unsigned i = 0; i < PROCESSES; i++) {
         int status;
@@ -765,7 +765,7 @@ static void look_at_children(void)
     }
 }
 
-static void look_at_journals(void)
+static void check_failures(void)
 {
     for (unsigned i = 0; i < CLIENTS; i++)
         if (shared->of[i].bad[0] != '\0')
@@ -780,8 +780,8 @@ static void wait_calls(unsigned n, bool calm)
     for (unsigned i = 0; i < CLIENTS;) {
         struct journal *j = &shared->of[i];
 
-        look_at_children();
-        look_at_journals();
+        check_children();
+        check_failures();
         if (clock_us() > end_us)
             wrong("client %u does not get on\n", i);
         if (atomic_load(calm ? &j->calm_calls : &j->calls) >= n)
@@ -825,7 +825,7 @@ static void load_end(void)
         if (status != 0)
             wrong("process %u ended: status %#x\n", i, (unsigned)status);
     }
-    look_at_journals();
+    check_failures();
     for (unsigned i = 0; i < CLIENTS; i++) {
         const struct journal *j = &shared->of[i];
 
@@ -1264,7 +1264,7 @@ static void check_journals(void)
 
 /* ---- the cluster --------------------------------------------------------------------------- */
 
-static bool says(struct redis_server *s, const char *section, const char *text)
+static bool info_has(struct redis_server *s, const char *section, const char *text)
 {
     redisReply *r = redis_do(s, "INFO", section, NULL);
     bool has = r != NULL && r->type == REDIS_REPLY_STRING && strstr(r->str, text) != NULL;
@@ -1275,7 +1275,7 @@ static bool says(struct redis_server *s, const char *section, const char *text)
 
 static bool is_master(struct redis_server *s)
 {
-    return says(s, "replication", "role:master");
+    return info_has(s, "replication", "role:master");
 }
 
 /* Return the master of scope @k of each noun. */
@@ -1316,8 +1316,8 @@ static void wait_whole(void)
     assert_true(redis_cluster_wait_agreed(cluster, PATIENCE_MS));
     for (int i = 0; i < cluster->nodes; i++) {
         while (is_master(cluster->node[i])
-                   ? !says(cluster->node[i], "replication", "state=online")
-                   : !says(cluster->node[i], "replication", "master_link_status:up")) {
+                   ? !info_has(cluster->node[i], "replication", "state=online")
+                   : !info_has(cluster->node[i], "replication", "master_link_status:up")) {
             if (clock_us() > end_us)
                 wrong("node %d is alone\n", redis_server_port(cluster->node[i]));
             rest_us(2000);
@@ -1456,7 +1456,7 @@ static void nothing(void)
 
 /* Move the slots of the scopes of one master to another; at first two of three keys of each scope.
  */
-static void slots_go(struct redis_server *from, struct redis_server *to, unsigned third)
+static void move_slots(struct redis_server *from, struct redis_server *to, unsigned third)
 {
     struct redis_move move[NOUNS];
 
@@ -1474,8 +1474,8 @@ static void reshard(void)
     unsigned third = below(&now.random, MASTERS);
     struct redis_server *from = master_of(third), *to = master_of((third + 1) % MASTERS);
 
-    slots_go(from, to, third);
-    slots_go(to, from, third);
+    move_slots(from, to, third);
+    move_slots(to, from, third);
 }
 
 /* The master waits for its replica, so nothing is lost. */
@@ -1570,9 +1570,9 @@ static void add_and_remove(void)
     assert_true(redis_cluster_wait_ok(cluster, PATIENCE_MS));
     for (int i = 0; i < cluster->nodes; i++)
         assert_true(redis_node_wait_info(cluster->node[i], "cluster_known_nodes:7", PATIENCE_MS));
-    slots_go(from, added, third);
+    move_slots(from, added, third);
     wait_calls(atomic_load(&shared->of[0].calls) + 20, false);
-    slots_go(added, from, third);
+    move_slots(added, from, third);
     assert_true(redis_node_id(added, id));
     cluster->node = nodes;
     cluster->nodes--;
@@ -1588,13 +1588,13 @@ static void cut_off(void)
 {
     struct redis_server *master = cluster->node[0], *heir = replica_of(master);
 
-    assert_true(net_cut_pull(&cable));
-    net_cut_enter(&cable, 1);
+    assert_true(net_cut_pull(&network));
+    net_cut_enter(&network, 1);
     assert_true(redis_server_wait_info(heir, "replication", "role:master", PATIENCE_MS));
     assert_true(redis_node_wait_info(heir, "cluster_state:ok", PATIENCE_MS));
     assert_true(redis_node_wait_info(master, "cluster_state:fail", PATIENCE_MS));
-    assert_true(net_cut_plug(&cable));
-    net_cut_enter(&cable, 1);
+    assert_true(net_cut_plug(&network));
+    net_cut_enter(&network, 1);
     assert_true(redis_server_wait_info(master, "replication", "role:slave", PATIENCE_MS));
     assert_true(redis_cluster_wait_ok(cluster, PATIENCE_MS));
 }
@@ -1677,7 +1677,7 @@ static int restore_network(void **state)
     (void)tear_down(state);
     use_usual_cluster();
     now.apart = false;
-    net_cut_done(&cable);
+    net_cut_done(&network);
     return 0;
 }
 
@@ -1690,7 +1690,7 @@ static void cut_off_once(uint64_t number)
 
     for (int i = 0; i < NODES; i++) {
         options.address = net_cut_address[i > 0];
-        options.netns = cable.end[i > 0];
+        options.netns = network.end[i > 0];
         node[i] = redis_server_start(&options);
     }
     apart = redis_cluster_of(MASTERS, NODES - MASTERS, node, true);
@@ -1699,14 +1699,14 @@ static void cut_off_once(uint64_t number)
     usual_cluster = cluster;
     cluster = apart;
     (void)redis_cluster_url(cluster, url);
-    net_cut_enter(&cable, 1);
+    net_cut_enter(&network, 1);
     one_round("a master is cut off", cut_off, true, number);
     use_usual_cluster();
 }
 
 TEST_WITH(a_master_is_cut_off, restart_dead_nodes, restore_network)
 {
-    net_cut_lay_or_skip(&cable);
+    net_cut_lay_or_skip(&network);
     now.apart = true;
     for (uint64_t i = 0; i < budget_rounds(); i++)
         cut_off_once(i);

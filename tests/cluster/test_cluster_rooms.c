@@ -193,7 +193,7 @@ static void wait_calls(unsigned n)
 /* ---- what is done ----------------------------------------------------------------------- */
 
 /* Move a slot to the next master, and back. */
-static void slot_moves(int slot)
+static void move_slot_and_back(int slot)
 {
     struct redis_server *from = redis_cluster_owner(cluster, cluster->node[0], slot), *to = NULL;
 
@@ -218,8 +218,8 @@ static void slots_move(void)
         struct usher_text room = { name, (size_t)n };
 
         usher__room_partition(&room, part);
-        slot_moves(redis_cluster_slot(cluster, name));
-        slot_moves(redis_cluster_slot(cluster, part));
+        move_slot_and_back(redis_cluster_slot(cluster, name));
+        move_slot_and_back(redis_cluster_slot(cluster, part));
     }
 }
 
@@ -252,7 +252,7 @@ static void a_master_dies(void)
 
 /* ---- afterwards ------------------------------------------------------------------------- */
 
-static void say(void *payload, const char *line)
+static void print_line(void *payload, const char *line)
 {
     (void)payload;
     print_message("  %s\n", line);
@@ -272,7 +272,7 @@ static void check_index(bool calm)
     assert_int_equal(usher_open(url, &options, &e), USHER_OK);
     if (!calm)
         assert_int_equal(usher_check(e, &repairing, NULL, NULL, &found), USHER_OK);
-    assert_int_equal(usher_check(e, NULL, say, NULL, &found), USHER_OK);
+    assert_int_equal(usher_check(e, NULL, print_line, NULL, &found), USHER_OK);
     if (found.faults != 0 || found.partial)
         wrong("%" PRIu64 " faults\n", found.faults);
     assert_int_equal(usher__room_list(e, NULL, 0, 2 * ROOMS, -1, &list), USHER_OK);
@@ -557,7 +557,7 @@ TEST_WITH(a_room_is_swept_while_a_node_is_silent, patient_start, patient_stop)
     /* their entries may be left, because each is dropped after the answer of another node */
     assert_int_equal(usher_check(other, &repairing, NULL, NULL, &found), USHER_OK);
     assert_true(found.faults <= 3);
-    assert_int_equal(usher_check(other, NULL, say, NULL, &found), USHER_OK);
+    assert_int_equal(usher_check(other, NULL, print_line, NULL, &found), USHER_OK);
     assert_true(found.faults == 0 && !found.partial);
     usher_close(e);
     usher_close(other);

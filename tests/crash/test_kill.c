@@ -223,7 +223,7 @@ static bool closes_alike(struct usher_engine *e, struct usher_engine *twin, unsi
 /* Print a scope of a store, to show how two stores differ. */
 static void describe(const char *which, struct usher_engine *e, unsigned scope)
 {
-    static const char *const looks[] = { [USHER_NUMBER] = "stats",
+    static const char *const reads[] = { [USHER_NUMBER] = "stats",
                                          [USHER_QUEUE] = "stats",
                                          [USHER_ROOM] = "snapshot",
                                          [USHER_SERIAL] = "show",
@@ -233,7 +233,7 @@ static void describe(const char *which, struct usher_engine *e, unsigned scope)
     struct usher_result reply;
     struct line line;
 
-    (void)snprintf(text, sizeof text, "%s %s %s", usher_noun_word(noun), looks[noun],
+    (void)snprintf(text, sizeof text, "%s %s %s", usher_noun_word(noun), reads[noun],
                    workload_scopes[scope].name);
     line_read(&line, text);
     (void)usher_operate(e, &line.c, &reply, 1);
@@ -255,7 +255,7 @@ static void describe(const char *which, struct usher_engine *e, unsigned scope)
 /* Commands under way when a process was killed, over a run. */
 static unsigned applied, not_applied;
 
-static void settle(const char *url, struct usher_engine *twin, struct diary *d)
+static void compare_with_twin(const char *url, struct usher_engine *twin, struct diary *d)
 {
     struct usher_engine *e = open_store(url);
     unsigned acknowledged = atomic_load(&d->acknowledged), begun = atomic_load(&d->begun);
@@ -405,7 +405,7 @@ TEST(a_killed_program_leaves_no_half_command_in_sqlite)
 
         if (wait_for(d, pid, workload_below(&random, 40), next_random(&random) % 200000))
             kill_child(pid);
-        settle(url, twin, d);
+        compare_with_twin(url, twin, d);
     }
     print_message("of what was under way %u applied, %u not\n", applied, not_applied);
     usher_close(twin);
@@ -435,7 +435,7 @@ TEST(a_killed_program_leaves_no_half_command_in_redis)
         now.at = "the server goes on with what it was sent";
         assert_true(
             redis_server_wait_info(server, "clients", "connected_clients:1\r", DEADLINE_MS));
-        settle(url, twin, d);
+        compare_with_twin(url, twin, d);
     }
     print_message("of what was under way %u applied, %u not\n", applied, not_applied);
     usher_close(twin);
@@ -485,7 +485,7 @@ TEST(a_killed_redis_keeps_all_acknowledged_commands)
          * (backends/redis/README.md).  The operator must have the file rewritten. */
         if (redis_server_logged(server, "Truncating the AOF"))
             forget_old_writes();
-        settle(url, twin, d);
+        compare_with_twin(url, twin, d);
         usher_close(twin);
     }
     print_message("of what was under way %u applied, %u not\n", applied, not_applied);

@@ -40,7 +40,7 @@
 enum kind { NUMBER, BILL, IDS, ROOM, LOGIN, KINDS };
 
 /* Commands whose answers have the version of each kind's scope. */
-static const char *const looks[KINDS] = { "number stats p", "serial show bill", "id show ids",
+static const char *const reads[KINDS] = { "number stats p", "serial show bill", "id show ids",
                                           "room show lobby", "queue stats desk" };
 
 struct thing {
@@ -77,15 +77,15 @@ struct world {
     } while (0)
 
 #ifdef USHER_WITH_REDIS
-static struct net_cut cable;
+static struct net_cut network;
 #endif
 
 /* Enter the network of client @i. */
-static void be_at(const struct world *w, unsigned i)
+static void enter_network_of(const struct world *w, unsigned i)
 {
 #ifdef USHER_WITH_REDIS
     if (w->apart)
-        net_cut_enter(&cable, i < CLIENTS / 2 ? 0 : 1);
+        net_cut_enter(&network, i < CLIENTS / 2 ? 0 : 1);
 #else
     (void)w;
     (void)i;
@@ -94,7 +94,7 @@ static void be_at(const struct world *w, unsigned i)
 
 static struct usher_engine *client(const struct world *w, unsigned i)
 {
-    be_at(w, i);
+    enter_network_of(w, i);
     return w->client[i];
 }
 
@@ -131,7 +131,7 @@ static struct usher_engine *opened(struct world *w)
 static void open_clients(struct world *w, unsigned first, unsigned last)
 {
     for (unsigned i = first; i <= last; i++) {
-        be_at(w, i);
+        enter_network_of(w, i);
         w->client[i] = opened(w);
     }
 }
@@ -145,7 +145,7 @@ static void close_clients(struct world *w)
 }
 
 /* Execute a command in each client, because a dead connection fails the next one. */
-static void wake_clients(struct world *w)
+static void reconnect_clients(struct world *w)
 {
     for (unsigned i = 0; i < CLIENTS; i++) {
         enum usher_status status;
@@ -187,15 +187,15 @@ static void begin(struct world *w)
 }
 
 /* Read the version of each scope, before anything is written after the event. */
-static void look(struct world *w)
+static void read_versions(struct world *w)
 {
     struct usher_engine *e = opened(w);
 
     for (unsigned k = 0; k < KINDS; k++) {
         struct usher_result r;
 
-        if (line_execute(e, &r, "%s", looks[k]) != USHER_OK)
-            wrong(w, "%s: %s (%s)\n", looks[k], usher_status_word(r.status), r.message);
+        if (line_execute(e, &r, "%s", reads[k]) != USHER_OK)
+            wrong(w, "%s: %s (%s)\n", reads[k], usher_status_word(r.status), r.message);
         w->survived[k] = r.version;
         usher_result_done(&r);
     }
@@ -373,7 +373,7 @@ static void check_status(struct world *w, struct thing *t, enum usher_status sta
 
     if (settled ? status != USHER_OK : lost != (status == USHER_LOST))
         wrong(w, "%s %s given at version %" PRIu64 " (branch %u; the store has %" PRIu64 "): %s\n",
-              looks[t->kind], t->id, t->token, t->branch, w->survived[t->kind],
+              reads[t->kind], t->id, t->token, t->branch, w->survived[t->kind],
               usher_status_word(status));
     w->lost += lost && !settled;
     w->back += settled;
@@ -507,7 +507,7 @@ static void older_file(struct world *w)
     play(w, 30, w->n);
     close_clients(w);
     in_dir("mv copy s.db");
-    look(w);
+    read_versions(w);
     open_clients(w, 0, CLIENTS - 1);
     end(w);
 }
@@ -601,7 +601,7 @@ static void lagging_replica(struct world *w)
     promote(b);
     close_clients(w);
     move_to(w, b);
-    look(w);
+    read_versions(w);
     open_clients(w, 0, CLIENTS - 1);
     end(w);
     server_end();
@@ -615,7 +615,7 @@ static void split(struct world *w)
     caught_up(a);
     promote(b);
     move_to(w, b);
-    look(w);
+    read_versions(w);
     for (unsigned i = 2; i < CLIENTS; i++) {
         usher_close(w->client[i]);
         w->client[i] = opened(w);
@@ -663,8 +663,8 @@ static void killed(struct world *w)
     play(w, 30, w->n);
     assert_int_equal(redis_server_kill(a, SIGKILL), 0);
     assert_true(redis_server_restart(a));
-    look(w);
-    wake_clients(w);
+    read_versions(w);
+    reconnect_clients(w);
     end(w);
     server_end();
 }
@@ -746,7 +746,7 @@ static void restart(struct world *w)
     server_begin(w, kill9 ? REDIS_AOF_ALWAYS : REDIS_AOF_EVERYSEC, false);
     assert_int_equal(redis_server_kill(a, kill9 ? SIGKILL : SIGTERM), 0);
     assert_true(redis_server_restart(a));
-    wake_clients(w);
+    reconnect_clients(w);
     end(w);
     server_end();
 }
@@ -768,7 +768,7 @@ static void serve(struct world *w, const struct redis_server *s)
     (void)snprintf(w->url, sizeof w->url, "%s", redis_server_url(s, url));
 }
 
-static void clients_go_to(struct world *w, const struct redis_server *s)
+static void move_clients_to(struct world *w, const struct redis_server *s)
 {
     close_clients(w);
     serve(w, s);
@@ -800,7 +800,7 @@ static void must_be_unavailable(struct world *w, unsigned i)
     struct usher_options options = USHER_OPTIONS_INIT;
     enum usher_status status = USHER_UNKNOWN;
 
-    be_at(w, i);
+    enter_network_of(w, i);
     options.timeout_ms = 500;
     for (int tries = 0; tries < 20 && status == USHER_UNKNOWN; tries++) {
         struct usher_engine *e = NULL;
@@ -845,7 +845,7 @@ static void cut_off(struct world *w)
 
     for (int i = 0; i < MASTERS + 1; i++) {
         options.address = net_cut_address[i > 0];
-        options.netns = cable.end[i > 0];
+        options.netns = network.end[i > 0];
         node[i] = redis_server_start(&options);
     }
     w->apart = true;
@@ -853,7 +853,7 @@ static void cut_off(struct world *w)
     master = cluster->node[0];
     heir = cluster->node[MASTERS];
 
-    assert_true(net_cut_pull(&cable));
+    assert_true(net_cut_pull(&network));
     assert_true(redis_do_ok(heir, "CONFIG", "SET", "cluster-replica-no-failover", "no", NULL));
     w->last = 1;
     w->may_go = true;
@@ -865,8 +865,8 @@ static void cut_off(struct world *w)
     assert_true(redis_server_wait_info(heir, "replication", "role:master", 60000));
     assert_true(redis_node_wait_info(heir, "cluster_state:ok", 60000));
     serve(w, heir);
-    be_at(w, 2);
-    look(w);
+    enter_network_of(w, 2);
+    read_versions(w);
     w->branch = 1;
     w->first = 2;
     w->last = 3;
@@ -876,18 +876,18 @@ static void cut_off(struct world *w)
     }
     play(w, 24, w->n);
 
-    assert_true(net_cut_plug(&cable));
+    assert_true(net_cut_plug(&network));
     assert_true(redis_server_wait_info(master, "replication", "role:slave", 60000));
     assert_true(redis_server_wait_info(master, "replication", "master_link_status:up", 60000));
     serve(w, master);
     must_be_unavailable(w, 0);
-    clients_go_to(w, heir);
+    move_clients_to(w, heir);
     show_all(w, true);
     w->first = 0;
     play(w, 12, w->n);
     /* fail over back to the master that was cut off */
     hand_over(heir, master);
-    clients_go_to(w, master);
+    move_clients_to(w, master);
     end(w);
     (void)cluster_end(NULL);
 }
@@ -895,18 +895,18 @@ static void cut_off(struct world *w)
 static int net_cut_end(void **state)
 {
     (void)cluster_end(state);
-    net_cut_done(&cable);
+    net_cut_done(&network);
     return 0;
 }
 
 TEST_WITH(a_master_is_cut_off, NULL, net_cut_end)
 {
-    net_cut_lay_or_skip(&cable);
+    net_cut_lay_or_skip(&network);
     assert_true(rounds("a master is cut off", cut_off, true) > 0);
 }
 
 /* Move every slot with keys to @target while the source serves. */
-static void slots_go_to(struct world *w, struct redis_server *source, struct redis_server *target)
+static void move_slots_to(struct world *w, struct redis_server *source, struct redis_server *target)
 {
     struct redis_move move[SLOTS_MOVED_MAX];
     redisReply *keys = redis_do(source, "KEYS", "*", NULL);
@@ -932,7 +932,7 @@ static void slots_go_to(struct world *w, struct redis_server *source, struct red
     for (size_t i = 0; i < n; i++)
         assert_true(redis_move_end(&move[i]));
     must_be_unavailable(w, 0);
-    clients_go_to(w, target);
+    move_clients_to(w, target);
 }
 
 static void migrated(struct world *w)
@@ -944,7 +944,7 @@ static void migrated(struct world *w)
         node[i] = redis_server_start(&options);
     cluster_begin(w, node, 0);
     for (int i = 0; i < 3; i++) {
-        slots_go_to(w, cluster->node[i % 2], cluster->node[1 - i % 2]);
+        move_slots_to(w, cluster->node[i % 2], cluster->node[1 - i % 2]);
         show_all(w, true);
         if (i > 0)
             play(w, 6, 0);

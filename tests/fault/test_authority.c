@@ -109,15 +109,15 @@ TEST(a_range_begins_at_or_after_the_maximum_of_its_name)
     usher_authority_close(b);
 }
 
-struct asker {
+struct requester {
     const char *path;
     struct usher_authority *a;
     int64_t from[200], to[200];
 };
 
-static void *asker_run(void *payload)
+static void *requester_run(void *payload)
 {
-    struct asker *k = payload;
+    struct requester *k = payload;
 
     for (int i = 0; i < 200; i++) {
         struct usher_authority_range r = { 0, 0 };
@@ -132,7 +132,7 @@ static void *asker_run(void *payload)
 
 TEST(ranges_of_many_threads_and_connections_are_disjoint)
 {
-    static struct asker askers[8];
+    static struct requester requesters[8];
     static unsigned char seen[8 * 600 + 1];
     const char *path = new_file();
     struct usher_authority *a[2] = { open_authority(path), open_authority(path) };
@@ -140,14 +140,14 @@ TEST(ranges_of_many_threads_and_connections_are_disjoint)
     int64_t total = 0;
 
     for (int i = 0; i < 8; i++) {
-        askers[i].a = a[i % 2];
-        assert_int_equal(pthread_create(&threads[i], NULL, asker_run, &askers[i]), 0);
+        requesters[i].a = a[i % 2];
+        assert_int_equal(pthread_create(&threads[i], NULL, requester_run, &requesters[i]), 0);
     }
     for (int i = 0; i < 8; i++)
         assert_int_equal(pthread_join(threads[i], NULL), 0);
     for (int i = 0; i < 8; i++)
         for (int k = 0; k < 200; k++)
-            for (int64_t n = askers[i].from[k]; n < askers[i].to[k]; n++, total++)
+            for (int64_t n = requesters[i].from[k]; n < requesters[i].to[k]; n++, total++)
                 assert_int_equal(seen[n]++, 0);
     assert_int_equal(total, 8 * 600);
     assert_int_equal(max_of(a[0], "r"), total);
@@ -162,7 +162,7 @@ TEST(a_killed_process_keeps_the_ranges_it_was_granted)
     struct usher_authority *a;
 
     for (int round = 0; round < 20; round++) {
-        int64_t told = 0, got;
+        int64_t taken_so_far = 0, got;
         int fds[2];
         pid_t child;
 
@@ -180,14 +180,14 @@ TEST(a_killed_process_keeps_the_ranges_it_was_granted)
         }
         (void)close(fds[1]);
         for (int i = 0; i < 10 + round; i++)
-            assert_int_equal(read(fds[0], &told, sizeof told), sizeof told);
+            assert_int_equal(read(fds[0], &taken_so_far, sizeof taken_so_far), sizeof taken_so_far);
         assert_int_equal(kill(child, SIGKILL), 0);
         while (read(fds[0], &got, sizeof got) == (ssize_t)sizeof got)
-            told = got;
+            taken_so_far = got;
         assert_int_equal(waitpid(child, NULL, 0), child);
         (void)close(fds[0]);
         a = open_authority(path);
-        assert_true(max_of(a, "r") >= told);
+        assert_true(max_of(a, "r") >= taken_so_far);
         usher_authority_close(a);
     }
 }
@@ -1116,7 +1116,7 @@ TEST(the_journal_has_each_event_of_a_number)
 }
 
 /* Append the event to a list of lines. */
-static void told_add(void *payload, const struct usher_authority_event *event)
+static void taken_add(void *payload, const struct usher_authority_event *event)
 {
     struct life *life = payload;
 
@@ -1160,7 +1160,7 @@ TEST(the_journal_keeps_its_order_over_losses)
             usher_result_done(&r);
         }
         memset(&life, 0, sizeof life);
-        assert_int_equal(usher_serial_journal(e, "i", NULL, told_add, &life), USHER_OK);
+        assert_int_equal(usher_serial_journal(e, "i", NULL, taken_add, &life), USHER_OK);
         for (int k = 0; k < life.n; k++)
             if (strncmp(life.lines[k], want[k], strlen(want[k]) - 4) != 0)
                 fail_msg("%s instead of %s", life.lines[k], want[k]);
@@ -1168,18 +1168,18 @@ TEST(the_journal_keeps_its_order_over_losses)
         if (i == 1) {
             memset(&life, 0, sizeof life);
             assert_int_equal(
-                usher_serial_journal(e, "i", LIST_OF(.row = 2, .max = 2), told_add, &life),
+                usher_serial_journal(e, "i", LIST_OF(.row = 2, .max = 2), taken_add, &life),
                 USHER_OK);
             assert_int_equal(life.n, 2);
             assert_memory_equal(life.lines[0], "3 take I1003 ", 13);
             memset(&life, 0, sizeof life);
-            assert_int_equal(usher_serial_journal(e, "nobody", NULL, told_add, &life), USHER_OK);
+            assert_int_equal(usher_serial_journal(e, "nobody", NULL, taken_add, &life), USHER_OK);
             assert_int_equal(life.n, 0);
         }
         usher_close(e);
     }
     assert_int_equal(usher_open("memory:", NULL, &e), USHER_OK);
-    assert_int_equal(usher_serial_journal(e, "i", NULL, told_add, &life), USHER_INVALID);
+    assert_int_equal(usher_serial_journal(e, "i", NULL, taken_add, &life), USHER_INVALID);
     assert_non_null(strstr(usher_message(), "no authority"));
     usher_close(e);
 }
@@ -1345,7 +1345,7 @@ static void take_until_killed(const char *url, const char *authority, unsigned d
     struct usher_options opt = USHER_OPTIONS_INIT;
     struct killer k = { .base.ops = &killer_ops, .dies_at = dies_at, .after_commit = after_commit };
     struct usher_engine *e;
-    int64_t told[2] = { 0, 0 };
+    int64_t taken_so_far[2] = { 0, 0 };
 
     k.inner = open_authority(authority);
     opt.authority = &k.base;
@@ -1357,14 +1357,14 @@ static void take_until_killed(const char *url, const char *authority, unsigned d
 
         if (ask_serial_take(e, "r", 400, NULL, &r) != USHER_OK)
             _exit(2);
-        told[0] = r.of.serial.rows[0].first + 399;
+        taken_so_far[0] = r.of.serial.rows[0].first + 399;
         usher_result_done(&r);
-        if (write(fd, told, sizeof told) != (ssize_t)sizeof told)
+        if (write(fd, taken_so_far, sizeof taken_so_far) != (ssize_t)sizeof taken_so_far)
             _exit(3);
         if (ask_id_next(e, "i", 40, NULL, &range) != USHER_OK)
             _exit(4);
-        told[1] = range.first + 39;
-        if (write(fd, told, sizeof told) != (ssize_t)sizeof told)
+        taken_so_far[1] = range.first + 39;
+        if (write(fd, taken_so_far, sizeof taken_so_far) != (ssize_t)sizeof taken_so_far)
             _exit(5);
     }
     _exit(6);
@@ -1387,7 +1387,7 @@ TEST(a_process_killed_between_authority_and_store_repeats_nothing)
         ids_begin(e);
         usher_close(e);
         for (unsigned round = 0; round < 16; round++) {
-            int64_t told[2];
+            int64_t taken_so_far[2];
             int fds[2], status;
             pid_t child;
 
@@ -1397,11 +1397,11 @@ TEST(a_process_killed_between_authority_and_store_repeats_nothing)
             if (child == 0)
                 take_until_killed(urls[i], authority, 1 + round / 2, round % 2 != 0, fds[1]);
             (void)close(fds[1]);
-            while (read(fds[0], told, sizeof told) == (ssize_t)sizeof told)
+            while (read(fds[0], taken_so_far, sizeof taken_so_far) == (ssize_t)sizeof taken_so_far)
                 for (int k = 0; k < 2; k++)
-                    if (told[k] != 0) {
-                        assert_true(told[k] >= highest[k]);
-                        highest[k] = told[k];
+                    if (taken_so_far[k] != 0) {
+                        assert_true(taken_so_far[k] >= highest[k]);
+                        highest[k] = taken_so_far[k];
                     }
             (void)close(fds[0]);
             assert_int_equal(waitpid(child, &status, 0), child);

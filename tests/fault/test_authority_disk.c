@@ -101,7 +101,7 @@ static struct usher_engine *open_engine(const char *url, int64_t timeout_ms)
 }
 
 /* Check that all works again without faults. */
-static void go_on(const char *url, struct given *g)
+static void work_without_faults(const char *url, struct given *g)
 {
     struct usher_engine *e = open_engine(url, 60000);
 
@@ -134,8 +134,8 @@ static bool with_failure(const char *url, unsigned n, bool for_ever)
             take(e, &g);
         usher_close(e);
     }
-    go_on(url, &g);
-    go_on(url, &g);
+    work_without_faults(url, &g);
+    work_without_faults(url, &g);
     return fired;
 }
 
@@ -168,8 +168,8 @@ static bool with_crash(const char *url, unsigned n, enum disk_loss loss, uint64_
     }
     fired = disk_fired();
     disk_crash(loss, seed);
-    go_on(url, &g);
-    go_on(url, &g);
+    work_without_faults(url, &g);
+    work_without_faults(url, &g);
     return fired;
 }
 

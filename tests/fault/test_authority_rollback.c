@@ -272,7 +272,7 @@ static void wait_for_failures(struct world *w, int64_t part, unsigned n)
 /* ---- what happens ------------------------------------------------------------------------- */
 
 /* Stop the authority from @part on; then slow it down for a while. */
-static void authority_goes_and_comes(struct world *w, int64_t part)
+static void stop_and_slow_authority(struct world *w, int64_t part)
 {
     wait_until(w, part);
     atomic_store(&w->gate.away, true);
@@ -306,7 +306,7 @@ static void lagging_replica_takes_over(struct world *w, int64_t part)
     w->losses += 2; /* its first replica costs one, too */
 }
 
-static void redis_is_lost(struct world *w)
+static void lose_redis_in_all_ways(struct world *w)
 {
     for (int round = 0; round < 2; round++) {
         int64_t part = 10 + 40 * round;
@@ -325,7 +325,7 @@ static void redis_is_lost(struct world *w)
         w->losses++;
         wait_until(w, part + 18);
         lagging_replica_takes_over(w, part + 24);
-        authority_goes_and_comes(w, part + 30);
+        stop_and_slow_authority(w, part + 30);
     }
 }
 #endif
@@ -333,7 +333,7 @@ static void redis_is_lost(struct world *w)
 static void nothing_is_lost_but_the_authority(struct world *w)
 {
     for (int64_t part = 20; part <= 80; part += 30)
-        authority_goes_and_comes(w, part);
+        stop_and_slow_authority(w, part);
 }
 
 static void seen_init(struct seen *s, int64_t wanted)
@@ -465,7 +465,7 @@ TEST(clients_take_from_redis_while_it_loses_data)
     replica = redis_server_start(&opt);
     if (server == NULL || replica == NULL)
         fail_msg("%s", redis_reason());
-    run("redis", redis_server_url(server, url), redis_is_lost);
+    run("redis", redis_server_url(server, url), lose_redis_in_all_ways);
     redis_server_stop(replica);
     redis_server_stop(server);
 #else

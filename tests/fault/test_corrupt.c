@@ -246,7 +246,7 @@ static redisReply *asked(const char *format, ...)
 }
 
 /* No script may still run after @line has returned: it would block every client of the server. */
-static void nothing_runs_on(const char *line)
+static void check_no_script_runs(const char *line)
 {
     redisReply *reply;
 
@@ -260,7 +260,7 @@ static void nothing_runs_on(const char *line)
 
 #else
 
-static void nothing_runs_on(const char *line)
+static void check_no_script_runs(const char *line)
 {
     (void)line;
 }
@@ -288,7 +288,7 @@ static void line_do(struct usher_engine *e, const char *text, bool must)
     }
     usher_result_done(&r);
     line_done(&l);
-    nothing_runs_on(line);
+    check_no_script_runs(line);
     if (clock_ms() - began > PATIENCE_MS)
         fail_msg("seed %" PRIu64 ": %s took %" PRId64 " ms", seed, line, clock_ms() - began);
 }
@@ -861,7 +861,7 @@ TEST(an_impossible_number_in_a_key_is_damage)
         if (r.status < USHER_UNAVAILABLE || strstr(r.message, "damaged") == NULL)
             fail_msg("%s, %s at %zu: %s, %s", line, edits[i].field, edits[i].at,
                      usher_status_word(r.status), r.message);
-        nothing_runs_on(line);
+        check_no_script_runs(line);
         usher_result_done(&r);
         line_done(&l);
         after_it = asked("HGET %s %s", edits[i].key, edits[i].field);

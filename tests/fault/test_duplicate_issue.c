@@ -212,7 +212,7 @@ static int64_t issue(struct world *w, const char *line, uint64_t *ret_token)
     return number;
 }
 
-static void settle(struct world *w, const char *verb, const char *serial, uint64_t token)
+static void end_serial(struct world *w, const char *verb, const char *serial, uint64_t token)
 {
     char line[100];
 
@@ -244,7 +244,7 @@ static uint64_t faults(struct world *w, struct lines *lines)
     return n;
 }
 
-static void all_is_well(struct world *w)
+static void check_no_fault(struct world *w)
 {
     struct lines lines;
 
@@ -277,13 +277,13 @@ TEST(a_store_put_back_from_a_copy_repeats_nothing)
         must(&w, USHER_OK, "id create i step=100");
         assert_int_equal(issue(&w, "serial take q n=2", NULL), 1);
         assert_int_equal(issue(&w, "serial reserve g", &token), 1);
-        settle(&w, "return", "G1", token);
+        end_serial(&w, "return", "G1", token);
         must(&w, USHER_OK, "id next i n=2");
         back_up(&w);
         w.now += 1000;
         assert_int_equal(issue(&w, "serial take q n=3 req=order-7", NULL), 3);
         assert_int_equal(issue(&w, "serial reserve g", &lost), 1);
-        settle(&w, "confirm", "G1", lost);
+        end_serial(&w, "confirm", "G1", lost);
         assert_int_equal(run(&w, &r, "id next i n=3"), USHER_OK);
         id = r.of.id.first + 2;
         usher_result_done(&r);
@@ -298,7 +298,7 @@ TEST(a_store_put_back_from_a_copy_repeats_nothing)
         assert_int_equal(run(&w, &r, "id next i"), USHER_OK);
         assert_true(r.of.id.first > id);
         usher_result_done(&r);
-        all_is_well(&w);
+        check_no_fault(&w);
         world_close(&w);
     }
 }
@@ -320,13 +320,13 @@ TEST(the_journal_reports_an_issue_that_a_store_repeats)
             must(&w, USHER_OK, "serial rule g prefix=G mode=gapfree");
             assert_int_equal(issue(&w, "serial take q n=2", NULL), 1);
             assert_int_equal(issue(&w, "serial reserve g", &token), 1);
-            settle(&w, "return", "G1", token);
+            end_serial(&w, "return", "G1", token);
             back_up(&w);
             w.now += 1000;
             assert_int_equal(issue(&w, "serial take q n=3 req=order-7", NULL), 3);
             assert_int_equal(issue(&w, "serial reserve g", &token), 1); /* as it should be */
-            settle(&w, "confirm", "G1", token);
-            all_is_well(&w);
+            end_serial(&w, "confirm", "G1", token);
+            check_no_fault(&w);
             put_back(&w, true);
             w.now += 1000;
             assert_int_equal(issue(&w, "serial take q n=3 req=order-8", NULL), 3);
@@ -384,16 +384,16 @@ TEST(the_journal_reports_nothing_without_a_fault)
             assert_int_equal(issue(&w, "serial take d n=3 req=a", NULL), 1);
             assert_int_equal(issue(&w, "serial take d req=b", NULL), 4);
             assert_int_equal(issue(&w, "serial reserve g", &old), 1);
-            settle(&w, "return", "20231228-1", old);
+            end_serial(&w, "return", "20231228-1", old);
             assert_int_equal(issue(&w, "serial reserve g", &old), 1);
-            settle(&w, "return", "20231228-1", old);
+            end_serial(&w, "return", "20231228-1", old);
             w.now += 1200000;
             assert_int_equal(issue(&w, "serial take d n=3", NULL), 1);
             assert_int_equal(issue(&w, "serial take d n=3 req=a", NULL), 1); /* of yesterday */
             /* yesterday's number is not issued again, but today's with the same number is */
             assert_int_equal(issue(&w, "serial reserve g", &token), 1);
-            settle(&w, "confirm", "20231229-1", token);
-            settle(&w, "void", "20231228-1", old);
+            end_serial(&w, "confirm", "20231229-1", token);
+            end_serial(&w, "void", "20231228-1", old);
             assert_int_equal(issue(&w, "serial reserve g", &token), 2);
             w.now += 60000; /* it has expired, which is noticed by an engine without a journal */
             {
@@ -417,12 +417,12 @@ TEST(the_journal_reports_nothing_without_a_fault)
                 w.e = e;
             }
             assert_int_equal(issue(&w, "serial reserve g", &token), 2);
-            settle(&w, "void", "20231229-2", token);
+            end_serial(&w, "void", "20231229-2", token);
             /* another epoch, and the answer to a repeat */
             must(&w, USHER_OK, "serial setmaxcur d 100");
             assert_int_equal(issue(&w, "serial take d req=b", NULL), 4);
             assert_int_equal(issue(&w, "serial take d", NULL), 101);
-            all_is_well(&w);
+            check_no_fault(&w);
             assert_int_equal(usher_serial_journal(w.e, "d", NULL, count_twice, &seen), USHER_OK);
             assert_int_equal(seen.n, 4); /* repeats are not journaled */
             assert_int_equal(seen.twice, 0);
@@ -442,7 +442,7 @@ TEST(the_journal_reports_nothing_without_a_fault)
                     w.e = engine_of(&w);
                     must(&w, USHER_OK, "serial tick d");
                     assert_true(issue(&w, "serial take d n=1500", NULL) > 1601);
-                    all_is_well(&w);
+                    check_no_fault(&w);
                     usher_close(w.e);
                 }
                 w.opt.timeout_ms = PATIENCE_MS;
@@ -534,7 +534,7 @@ TEST(holds_without_a_lease_or_renewed_are_not_issued_again)
                 world_open(&w, name, own ? &n.base : NULL);
                 must(&w, USHER_OK, "serial rule g prefix=G mode=gapfree");
                 assert_int_equal(issue(&w, "serial reserve g", &token), 1); /* and is granted */
-                settle(&w, "return", "G1", token);
+                end_serial(&w, "return", "G1", token);
                 back_up(&w);
                 w.now += 1000;
                 assert_int_equal(issue(&w, holds[k > 0], &token), 1);
@@ -886,9 +886,9 @@ TEST(an_owner_gets_another_number_after_a_loss)
             must(&w, USHER_OK, "serial rule g prefix=G mode=gapfree lease=60000");
             assert_int_equal(issue(&w, "serial reserve g owner=server1", &first), 1);
             assert_int_equal(issue(&w, "serial reserve g owner=server2", &second), 2);
-            settle(&w, "return", "G2", second);
+            end_serial(&w, "return", "G2", second);
             back_up(&w);
-            settle(&w, "confirm", "G1", first); /* which is lost */
+            end_serial(&w, "confirm", "G1", first); /* which is lost */
             put_back(&w, false);
             w.now += 120000; /* the hold does not expire */
             assert_true(issue(&w, "serial reserve g owner=server1", &third) > 2);
@@ -904,7 +904,7 @@ TEST(an_owner_gets_another_number_after_a_loss)
             usher_result_done(&r);
             assert_int_equal(w.logged.errors, 0);
             assert_int_equal(faults(&w, &lines), 0);
-            settle(&w, "confirm", "G1", first);
+            end_serial(&w, "confirm", "G1", first);
             assert_int_equal(w.logged.errors, 1);
             assert_non_null(
                 strstr(w.logged.line, "serial/g: confirmed a second time: number 1, row "));
@@ -942,7 +942,7 @@ TEST(the_journal_has_numbers_in_doubt_that_a_person_ends)
         assert_int_equal(usher_serial_journal(w.e, "g", NULL, count_twice, &seen), USHER_OK);
         assert_int_equal(seen.n, 80);
         assert_int_equal(seen.twice, 0);
-        all_is_well(&w);
+        check_no_fault(&w);
         world_close(&w);
     }
 }
@@ -960,14 +960,14 @@ TEST(a_returned_number_has_one_end_after_a_loss)
         must(&w, USHER_OK, "serial rule g requests=5 mode=gapfree lease=0");
         for (int i = 0; i < 6; i++)
             assert_int_equal(issue(&w, "serial reserve g", &token), i + 1);
-        settle(&w, "return", "6", token);
+        end_serial(&w, "return", "6", token);
         must(&w, USHER_OK, "serial rule g requests=7");
         back_up(&w);
         put_back(&w, false);
         assert_true(issue(&w, "serial reserve g", NULL) > 6);
         must(&w, USHER_OK, "serial rule g requests=2");
         must(&w, USHER_OK, "serial rule g requests=50");
-        all_is_well(&w);
+        check_no_fault(&w);
         world_close(&w);
     }
 }
@@ -985,7 +985,7 @@ static void edit(const struct world *w, const char *sql)
     assert_int_equal(sqlite3_close(db), SQLITE_OK);
 }
 
-static bool says(const struct lines *lines, const char *what)
+static bool reports(const struct lines *lines, const char *what)
 {
     for (unsigned i = 0; i < lines->n && i < 12; i++)
         if (strstr(lines->line[i], what) != NULL)
@@ -1018,9 +1018,9 @@ TEST(a_check_compares_the_store_with_its_authority)
             must(&without, USHER_OK, "serial rule new authority=1");
             usher_close(without.e);
             assert_int_equal(faults(&w, &lines), 0);
-            assert_true(says(&lines, "serial/q: differs from its entry in the authority"));
-            assert_true(says(&lines, "id/i: differs from its entry in the authority"));
-            assert_true(says(&lines, "serial/new: the authority does not have it yet"));
+            assert_true(reports(&lines, "serial/q: differs from its entry in the authority"));
+            assert_true(reports(&lines, "id/i: differs from its entry in the authority"));
+            assert_true(reports(&lines, "serial/new: the authority does not have it yet"));
             usher_close(w.e); /* an engine that uses them reports them to the authority */
             w.e = engine_of(&w);
             (void)issue(&w, "serial take q", NULL);
@@ -1033,8 +1033,8 @@ TEST(a_check_compares_the_store_with_its_authority)
         edit(&w, "UPDATE maximum SET data = x'c1ffff' WHERE name = x'72'");
         edit(&w, "UPDATE maximum SET max = 0 WHERE name = x'69'");
         assert_int_equal(faults(&w, &lines), 2);
-        assert_true(says(&lines, "serial/r: its entry in the authority cannot be read"));
-        assert_true(says(&lines, "id/i: numbers up to "));
+        assert_true(reports(&lines, "serial/r: its entry in the authority cannot be read"));
+        assert_true(reports(&lines, "id/i: numbers up to "));
         must(&w, USHER_OK, "serial rule r suffix=-"); /* reports the rule again */
         edit(&w,
              "PRAGMA ignore_check_constraints = 1;"
@@ -1046,7 +1046,7 @@ TEST(a_check_compares_the_store_with_its_authority)
              " (NULL, 4, 'r', 0, 7, -1, 99999, -1, 'never', 1, 1, x'', 5, 1, 2),"
              " (9223372036854775807, 99, zeroblob(999), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1)");
         assert_true(faults(&w, &lines) >= 6);
-        assert_true(says(&lines, "a name of the authority "));
+        assert_true(reports(&lines, "a name of the authority "));
         {
             struct seen seen = { 0, 0 };
             struct usher_result r;
@@ -1082,8 +1082,8 @@ TEST(a_check_lists_lost_rules_without_a_fault)
             put_back(&w, true);
             assert_int_equal(faults(&w, &lines), 0);
             assert_int_equal(lines.n, 2);
-            assert_true(says(&lines, "serial/q: the authority has it and the store does not"));
-            assert_true(says(&lines, "id/i: the authority has it and the store does not"));
+            assert_true(reports(&lines, "serial/q: the authority has it and the store does not"));
+            assert_true(reports(&lines, "id/i: the authority has it and the store does not"));
             assert_true(issue(&w, "serial take q", NULL) > 1);
             must(&w, USHER_OK, "id next i");
             assert_int_equal(faults(&w, &lines), 0);

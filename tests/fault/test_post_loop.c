@@ -78,7 +78,7 @@ static void post_add(struct host *h, int64_t timeout_ms)
     post_verb(h, USHER_NUMBER_ADD, pools[h->posted % 3], &v, 1, timeout_ms);
 }
 
-static void hear(struct host *h, const struct usher_event *event)
+static void count_event(struct host *h, const struct usher_event *event)
 {
     if (event->kind == USHER_EVENT_REPLY) {
         uintptr_t tag = (uintptr_t)event->tag;
@@ -114,7 +114,7 @@ static void tick(struct host *h)
         event = usher_collect(h->e, 0);
         took(h, began_us);
         if (event != NULL)
-            hear(h, event);
+            count_event(h, event);
     } while (event != NULL);
 }
 
@@ -128,7 +128,7 @@ static void answers(struct host *h)
         struct pollfd fd = { usher_fd(h->e), POLLIN, 0 };
 
         while ((event = usher_collect(h->e, 0)) != NULL)
-            hear(h, event);
+            count_event(h, event);
         if (h->answered >= h->posted)
             break;
         if (clock_us() > until_us)
@@ -493,7 +493,7 @@ TEST(serials_are_taken_once_while_connections_break)
                     got++;
                     most = (uintptr_t)n > most ? (uintptr_t)n : most;
                 }
-                hear(&h, event);
+                count_event(&h, event);
             }
         }
     }

@@ -2023,7 +2023,7 @@ TEST(no_number_is_held_twice_while_connections_break)
 }
 
 /* Run audits and digests on the engine of other threads. */
-static void *look_all_the_time(void *payload)
+static void *audit_repeatedly(void *payload)
 {
     struct worker *w = payload;
 
@@ -2050,7 +2050,7 @@ TEST(an_audit_may_run_during_commands)
     for (unsigned i = 0; i < 4; i++) {
         workers[i] = (struct worker){ e, i, i < 2 ? 40 : 20, "" };
         assert_int_equal(
-            pthread_create(&threads[i], NULL, i < 2 ? work_alone : look_all_the_time, &workers[i]),
+            pthread_create(&threads[i], NULL, i < 2 ? work_alone : audit_repeatedly, &workers[i]),
             0);
     }
     for (unsigned i = 0; i < 4; i++)
@@ -2367,8 +2367,8 @@ static void safe_watcher(void *payload, const struct usher_notice *n)
 }
 
 /* Execute @c, whose answer is @body.  Return the status. */
-static enum usher_status lie(struct usher_engine *e, const struct usher_operation *c,
-                             const char *body, size_t size)
+static enum usher_status answer_with(struct usher_engine *e, const struct usher_operation *c,
+                                     const char *body, size_t size)
 {
     struct proxy_fault f = {
         .kind = PROXY_ANSWER, .match = CALL, .times = 1000000, .reply = body, .reply_size = size
@@ -2385,10 +2385,10 @@ static enum usher_status lie(struct usher_engine *e, const struct usher_operatio
     return status;
 }
 
-static void lie_is_seen_through(struct usher_engine *e, const struct usher_operation *c,
-                                const char *body, size_t size)
+static void wrong_answer_is_rejected(struct usher_engine *e, const struct usher_operation *c,
+                                     const char *body, size_t size)
 {
-    enum usher_status status = lie(e, c, body, size);
+    enum usher_status status = answer_with(e, c, body, size);
 
     if (status != USHER_UNKNOWN && status != USHER_UNAVAILABLE)
         fail_msg("%s believes %.200s: %s", usher_verb_word(c->verb), body,
@@ -2545,10 +2545,10 @@ TEST(answers_of_the_wrong_type_are_rejected)
     for (size_t i = 0; i < sizeof bodies / sizeof *bodies; i++) {
         for (size_t k = 0; k < 2; k++) {
             if (i % 2 == k) /* not each with both: time */
-                lie_is_seen_through(e, &lied_to[k], bodies[i], 0);
+                wrong_answer_is_rejected(e, &lied_to[k], bodies[i], 0);
         }
         if (budget_long() || i % 4 == 0)
-            lie_is_seen_through(e, &lied_to_again[i / 4 % 4], bodies[i], 0);
+            wrong_answer_is_rejected(e, &lied_to_again[i / 4 % 4], bodies[i], 0);
         no_fault();
         /* afterwards a correct answer is accepted */
         warm(e);
@@ -2618,13 +2618,13 @@ TEST(wrong_pieces_of_an_answer_are_rejected)
     warm(hasty);
     /* the right one is accepted */
     size = join(answer_pieces, PIECES(answer_pieces), SIZE_MAX, NULL, text);
-    assert_int_equal(lie(e, &lied_to[0], body, bulk(body, text, size)), USHER_OK);
+    assert_int_equal(answer_with(e, &lied_to[0], body, bulk(body, text, size)), USHER_OK);
     for (size_t w = 0; w < PIECES(wrong); w++) {
         for (size_t i = 0; i < PIECES(answer_pieces); i++) {
             enum usher_status status;
 
             size = join(answer_pieces, PIECES(answer_pieces), i, &wrong[w].by, text);
-            status = lie(e, &lied_to[0], body, bulk(body, text, size));
+            status = answer_with(e, &lied_to[0], body, bulk(body, text, size));
             cases++;
             believed += status == USHER_OK;
             if (status != USHER_UNKNOWN &&
@@ -2639,16 +2639,17 @@ TEST(wrong_pieces_of_an_answer_are_rejected)
     text[size] = '\0';
     for (size_t cut = 0; cut <= size + 1; cut++)
         if (cut != size)
-            assert_int_equal(lie(e, &lied_to[0], body, bulk(body, text, cut)), USHER_UNKNOWN);
+            assert_int_equal(answer_with(e, &lied_to[0], body, bulk(body, text, cut)),
+                             USHER_UNKNOWN);
     /* rows, in answers to reads */
     part.size = join(row_pieces, PIECES(row_pieces), SIZE_MAX, NULL, inner);
     size = join(answer_pieces, PIECES(answer_pieces), ROWS, &part, text);
-    assert_int_equal(lie(e, &lied_to_again[0], body, bulk(body, text, size)), USHER_OK);
+    assert_int_equal(answer_with(e, &lied_to_again[0], body, bulk(body, text, size)), USHER_OK);
     for (size_t w = 0; w < PIECES(wrong); w += budget_long() ? 1 : 3) {
         for (size_t i = 0; i < PIECES(row_pieces); i += budget_long() ? 1 : 2) {
             part.size = join(row_pieces, PIECES(row_pieces), i, &wrong[w].by, inner);
             size = join(answer_pieces, PIECES(answer_pieces), ROWS, &part, text);
-            (void)lie(hasty, &lied_to_again[i / 2 % 2], body, bulk(body, text, size));
+            (void)answer_with(hasty, &lied_to_again[i / 2 % 2], body, bulk(body, text, size));
         }
     }
     /* notices, in answers to changes */
@@ -2656,13 +2657,13 @@ TEST(wrong_pieces_of_an_answer_are_rejected)
     assert_int_equal(usher_watch(e, USHER_NUMBER, NULL, safe_watcher, &notices, &watch), USHER_OK);
     part.size = join(notice_pieces, PIECES(notice_pieces), SIZE_MAX, NULL, inner);
     size = join(answer_pieces, PIECES(answer_pieces), NOTICES, &part, text);
-    assert_int_equal(lie(e, &lied_to[0], body, bulk(body, text, size)), USHER_OK);
+    assert_int_equal(answer_with(e, &lied_to[0], body, bulk(body, text, size)), USHER_OK);
     assert_int_equal(notices, 1);
     for (size_t w = 0; w < PIECES(wrong); w++) {
         for (size_t i = 0; i < PIECES(notice_pieces); i++) {
             part.size = join(notice_pieces, PIECES(notice_pieces), i, &wrong[w].by, inner);
             size = join(answer_pieces, PIECES(answer_pieces), NOTICES, &part, text);
-            (void)lie(e, &lied_to[0], body, bulk(body, text, size));
+            (void)answer_with(e, &lied_to[0], body, bulk(body, text, size));
         }
     }
     no_fault();
@@ -3434,18 +3435,18 @@ TEST(a_direct_call_of_the_script_works)
 
 /* ---- a cable that is pulled out ----------------------------------------------------------- */
 
-static struct net_cut cable;
+static struct net_cut network;
 static struct redis_server *far; /* at the other end of the network cut */
 
 static int net_cut_end(void **state)
 {
     (void)state;
     if (far != NULL) { /* else the network cut may not exist */
-        net_cut_enter(&cable, 1);
+        net_cut_enter(&network, 1);
         redis_server_stop(far);
     }
     far = NULL;
-    net_cut_done(&cable);
+    net_cut_done(&network);
     return 0;
 }
 
@@ -3455,7 +3456,7 @@ static struct usher_engine *open_far(int end, int64_t timeout_ms)
     struct usher_engine *e = NULL;
     char url[REDIS_URL_MAX];
 
-    net_cut_enter(&cable, end);
+    net_cut_enter(&network, end);
     options.timeout_ms = timeout_ms;
     assert_int_equal(usher_open(redis_server_url(far, url), &options, &e), USHER_OK);
     return e;
@@ -3472,8 +3473,8 @@ TEST_WITH(a_request_past_its_deadline_never_arrives_later, NULL, net_cut_end)
     enum usher_status status;
     int64_t until_ms;
 
-    net_cut_lay_or_skip(&cable);
-    options.netns = cable.end[1];
+    net_cut_lay_or_skip(&network);
+    options.netns = network.end[1];
     far = redis_server_start(&options);
     assert_non_null(far);
     near = open_far(0, 1700); /* the kernel retransmits several times */
@@ -3481,15 +3482,15 @@ TEST_WITH(a_request_past_its_deadline_never_arrives_later, NULL, net_cut_end)
     assert_true(USHER_IS_DONE(ask_number_add(e, "p", "n", NULL)));
     assert_true(USHER_IS_DONE(ask_number_reg(e, "p", "n")));
     do { /* again, if the machine was too slow to send it in time */
-        net_cut_enter(&cable, 0);
+        net_cut_enter(&network, 0);
         warm(near);
-        assert_true(net_cut_pull(&cable));
-        net_cut_enter(&cable, 0);
+        assert_true(net_cut_pull(&network));
+        net_cut_enter(&network, 0);
         status = ask_number_call(near, "p", "ann", NULL, &hold);
-        assert_true(net_cut_plug(&cable));
+        assert_true(net_cut_plug(&network));
     } while (status == USHER_UNAVAILABLE);
     assert_int_equal(status, USHER_UNKNOWN);
-    net_cut_enter(&cable, 1);
+    net_cut_enter(&network, 1);
     assert_int_equal(ask_number_call(e, "p", "ann", NULL, &hold), USHER_OK);
     assert_int_equal(ask_number_hangup(e, "p", "n", 0, -1), USHER_OK);
     /* TCP sends it again 200, 400, 800 ms after the last time */

@@ -145,7 +145,7 @@ static bool has_own_clocks(struct usher_engine *e)
 }
 
 /* A client whose scripts may not use TIME takes this machine's clock. */
-static void goes_by_this_clock(struct redis_server *s, const char *user)
+static void check_client_clock(struct redis_server *s, const char *user)
 {
     struct usher_engine *e = engine_on(s, user, "");
     int64_t begin_ms = wall_ms(), now_ms;
@@ -183,7 +183,7 @@ TEST(without_time_a_server_uses_the_clock_of_its_clients)
 {
     struct redis_server *s = server_with(no_time);
 
-    goes_by_this_clock(s, "");
+    check_client_clock(s, "");
     redis_server_stop(s);
 }
 
@@ -194,7 +194,7 @@ TEST(without_the_right_to_time_a_user_uses_its_own_clock)
 
     assert_true(
         redis_do_ok(s, "ACL", "SETUSER", "u", "on", ">s3cret", "~*", "&*", "+@all", "-time", NULL));
-    goes_by_this_clock(s, "u:s3cret@");
+    check_client_clock(s, "u:s3cret@");
     clock_lines = 0;
     expect_done(e, "number show desk 1");
     assert_int_equal(clock_lines, 0);

@@ -452,7 +452,7 @@ TEST_WITH(a_master_without_its_data_is_not_used, nothing_logged, NULL)
 #define TIME "*1\r\n$4\r\nTIME\r\n"
 
 /* From now on the clock of the server at the name is @seconds ahead. */
-static void time_goes(int64_t seconds)
+static void set_clock_ahead(int64_t seconds)
 {
     char reply[64], digits[24];
     struct timespec ts;
@@ -480,7 +480,7 @@ TEST(a_clock_that_is_ahead_is_reported_once_a_master)
 {
     struct usher_engine *e = NULL;
 
-    time_goes(3600);
+    set_clock_ahead(3600);
     assert_int_equal(engine_open(url_of(proxy_port(name)), PATIENCE_MS, &e), USHER_OK);
     assert_int_equal(proxy_fired(name), 1);
     assert_int_equal(clock_reported("ahead of", "3"), 1);
@@ -492,7 +492,7 @@ TEST(a_clock_that_is_ahead_is_reported_once_a_master)
 
     be_replica_of(second, first);
     assert_true(redis_do_ok(second, "REPLICAOF", "NO", "ONE", NULL));
-    time_goes(-60);
+    set_clock_ahead(-60);
     proxy_set_target(name, redis_server_port(second));
     proxy_drop(name);
     expect_ok(e, "number show p 1");
@@ -508,7 +508,7 @@ TEST(a_clock_is_compared_without_further_rights)
     struct usher_engine *e = NULL;
 
     assert_true(redis_do_ok(first, "ACL", "SETUSER", "default", "-info", NULL));
-    time_goes(3);
+    set_clock_ahead(3);
     assert_int_equal(engine_open(url_of(proxy_port(name)), PATIENCE_MS, &e), USHER_OK);
     assert_int_equal(reported("clock is ahead"), 1);
     usher_close(e);

@@ -96,7 +96,7 @@ static enum usher_status engine_open(const char *url, int64_t timeout_ms, struct
     return usher_open(url, &opt, e);
 }
 
-static void must_say(const char *words)
+static void must_report(const char *words)
 {
     if (strstr(usher_message(), words) == NULL)
         fail_msg("%s", usher_message());
@@ -303,7 +303,7 @@ TEST(an_unknown_name_is_refused_at_once)
 
     assert_int_equal(engine_open(url_of(0, SENTINELS, "mymaster"), PATIENCE_MS, &e),
                      USHER_UNAVAILABLE);
-    must_say("the Sentinel has no master of this name");
+    must_report("the Sentinel has no master of this name");
 }
 
 TEST(silent_sentinels_are_unavailable)
@@ -313,7 +313,7 @@ TEST(silent_sentinels_are_unavailable)
     for (int i = 0; i < SENTINELS; i++)
         assert_int_equal(redis_server_kill(sentinel[i], SIGSTOP), 0);
     assert_int_equal(engine_open(url_of(0, SENTINELS, NAME), 1000, &e), USHER_UNAVAILABLE);
-    must_say("no Sentinel replies: redis 127.0.0.1:");
+    must_report("no Sentinel replies: redis 127.0.0.1:");
     for (int i = 0; i < SENTINELS; i++)
         assert_int_equal(redis_server_kill(sentinel[i], SIGCONT), 0);
 }
@@ -326,15 +326,15 @@ TEST(a_sentinel_is_refused_as_a_store)
 
     (void)snprintf(url, sizeof url, "redis://127.0.0.1:%d", redis_server_port(sentinel[0]));
     assert_int_equal(engine_open(url, PATIENCE_MS, &e), USHER_UNAVAILABLE);
-    must_say("the server is a Sentinel: use redis+sentinel://HOST:PORT/NAME");
+    must_report("the server is a Sentinel: use redis+sentinel://HOST:PORT/NAME");
     (void)snprintf(url, sizeof url, "redis://127.0.0.1:%d,127.0.0.1:%d",
                    redis_server_port(sentinel[0]), redis_server_port(sentinel[1]));
     assert_int_equal(engine_open(url, PATIENCE_MS, &e), USHER_UNAVAILABLE);
-    must_say("the server is a Sentinel: use redis+sentinel://HOST:PORT/NAME");
+    must_report("the server is a Sentinel: use redis+sentinel://HOST:PORT/NAME");
     (void)snprintf(url, sizeof url, "redis+sentinel://127.0.0.1:%d/" NAME,
                    redis_server_port(master));
     assert_int_equal(engine_open(url, PATIENCE_MS, &e), USHER_UNAVAILABLE);
-    must_say("the server is not a Sentinel");
+    must_report("the server is not a Sentinel");
 }
 
 /* A Sentinel gets the password if it requires one; another one would refuse it. */
@@ -360,13 +360,13 @@ TEST(the_password_is_for_the_master)
     (void)snprintf(url, sizeof url, "redis+sentinel://127.0.0.1:%d/" NAME,
                    redis_server_port(locked));
     assert_int_equal(engine_open(url, PATIENCE_MS, &e), USHER_UNAVAILABLE);
-    must_say("NOAUTH");
+    must_report("NOAUTH");
     closed = sentinel_start(master, 1, "another one");
     assert_non_null(closed);
     (void)snprintf(url, sizeof url, "redis+sentinel://:a%%20secret@127.0.0.1:%d/" NAME,
                    redis_server_port(closed));
     assert_int_equal(engine_open(url, PATIENCE_MS, &e), USHER_UNAVAILABLE);
-    must_say("WRONGPASS");
+    must_report("WRONGPASS");
     redis_server_stop(closed);
     redis_server_stop(locked);
 }
@@ -486,7 +486,7 @@ TEST_WITH(sizes_in_a_url_are_those_of_the_manual, NULL, NULL)
     assert_int_equal(usher_open(url, NULL, &e), USHER_UNAVAILABLE);
     (void)snprintf(url + n, sizeof url - n, ",127.0.0.1:1?timeout=100");
     assert_int_equal(usher_open(url, NULL, &e), USHER_INVALID);
-    must_say("more than 32");
+    must_report("more than 32");
 }
 
 TEST_PROGRAM(redis_needed, NULL);

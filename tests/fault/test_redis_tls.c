@@ -920,12 +920,12 @@ static void play_reset(struct peer *p)
     (void)recv(p->fd, &byte, 1, MSG_PEEK);
 }
 
-static const char *says;
-static size_t says_size;
+static const char *sent_text;
+static size_t sent_size;
 
 static void play_text(struct peer *p)
 {
-    (void)put(p, says, says_size);
+    (void)put(p, sent_text, sent_size);
     (void)recv(p->fd, (char[4096]){ 0 }, 4096, 0);
     peer_wait(p);
 }
@@ -962,8 +962,8 @@ TEST(a_server_without_tls_is_reported)
     char where[128];
 
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
-        says = texts[i].text;
-        says_size = texts[i].size;
+        sent_text = texts[i].text;
+        sent_size = texts[i].size;
         unavailable_at(&(struct peer){ 0 }, play_text, "x", texts[i].why);
     }
     unavailable_at(&(struct peer){ .version = TLS1_1_VERSION }, play_accept, "127.0.0.1",
@@ -975,8 +975,8 @@ TEST(a_server_without_tls_is_reported)
     unavailable(where, "no handshake in time: does the server speak TLS at this port?");
     (void)snprintf(where, sizeof where, "redis://u:s3cret@127.0.0.1:%d?timeout=%d", tls_port, LONG);
     unavailable(where, "use `rediss:`");
-    says = texts[5].text;
-    says_size = texts[5].size;
+    sent_text = texts[5].text;
+    sent_size = texts[5].size;
     peer_start(&p, play_text);
     (void)snprintf(where, sizeof where, "redis://u:s3cret@127.0.0.1:%d?timeout=%d", p.port, LONG);
     unavailable(where, "the server speaks TLS: use `rediss:`");

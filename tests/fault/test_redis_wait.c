@@ -141,7 +141,7 @@ static void *waiter_main(void *payload)
     return NULL;
 }
 
-static void heard(void *payload, const struct usher_notice *notice)
+static void on_notice(void *payload, const struct usher_notice *notice)
 {
     unsigned *n = payload;
 
@@ -212,7 +212,7 @@ TEST(wait_delays_no_other_command)
     char blocked[32];
     int64_t began;
 
-    assert_int_equal(usher_watch(e, USHER_NUMBER, "many", heard, &notices, &watch), USHER_OK);
+    assert_int_equal(usher_watch(e, USHER_NUMBER, "many", on_notice, &notices, &watch), USHER_OK);
     must(e, "number add many 1000 wait=1", USHER_OK, 1);
     assert_int_equal(redis_server_kill(replica, SIGSTOP), 0);
     for (unsigned i = 0; i < WAITERS; i++) {

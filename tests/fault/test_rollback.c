@@ -185,7 +185,7 @@ static void all_there(struct usher_engine *e, const struct given *g)
 }
 
 /* Bob's lost number is free: bob gets it again by the old token, and no other owner does. */
-static void taken_back(struct usher_engine *e, const struct given *bob)
+static void check_taken_back(struct usher_engine *e, const struct given *bob)
 {
     struct ask_number_hold hold = { .token = bob->token }, again;
     struct ask_number_call_options options = { 0 };
@@ -288,7 +288,7 @@ static void copy_heartbeat(struct usher_engine *e, struct copy *c)
     usher_result_done(&r);
 }
 
-static void copy_is_the_room(struct usher_engine *e, const struct copy *c)
+static void check_copy(struct usher_engine *e, const struct copy *c)
 {
     char here[33], there[33];
 
@@ -335,8 +335,8 @@ static void room_after_a_loss(struct usher_engine *e, struct copy *old, struct c
     assert_true(old->pulls == 1 && old->applied == 2);
     assert_true(lost->applied == 0);
     copy_settle(e, lost);
-    copy_is_the_room(e, old);
-    copy_is_the_room(e, lost);
+    check_copy(e, old);
+    check_copy(e, lost);
     usher_unwatch(e, watch);
     usher_unwatch(e, also);
     usher_replica_close(old->r);
@@ -367,7 +367,7 @@ static void after_a_loss(struct usher_engine *e, const struct given *ann, const 
     all_there(e, ann);
     all_there(e, &dora);
     all_lost(e, bob, true);
-    taken_back(e, bob);
+    check_taken_back(e, bob);
     usher_unwatch(e, watch);
     assert_true(chain.n >= 5 && chain.jumps == 1);
     audit(e);
@@ -422,7 +422,7 @@ static void line_begin(struct usher_engine *e)
 
 /* A user that applies with its first arrival time has its old position again, although the store
  * has lost it. */
-static void line_lost(struct usher_engine *e)
+static void check_lost_line(struct usher_engine *e)
 {
     static const char *const users[] = { "u1", "u2", "later" };
 
@@ -593,7 +593,7 @@ TEST_WITH(a_heartbeat_leaves_out_coalesced_notices_that_are_lost, NULL, NULL)
         copy_heartbeat(e, &lost);
         assert_false(usher_replica_current(lost.r));
         copy_settle(e, &lost);
-        copy_is_the_room(e, &lost);
+        check_copy(e, &lost);
         assert_true(h.ranges > 0);
     }
     rollback_free(copy);
@@ -807,7 +807,7 @@ struct made {
 };
 
 /* Issue new numbers; no number is issued twice. */
-static void go_on(struct usher_engine *e, struct made *m, const struct follower f[FOLLOWED])
+static void issue_more(struct usher_engine *e, struct made *m, const struct follower f[FOLLOWED])
 {
     uint64_t version[FOLLOWED];
     struct usher_result r;
@@ -857,24 +857,24 @@ static void follow_losses(const char *url, void (*fate)(enum fate what))
     expect_ok(e, "id create i log=50 managed=1");
     expect_ok(e, "queue set q log=50 ttl=0");
     followers_begin(e, f);
-    go_on(e, &made, f);
+    issue_more(e, &made, f);
     memcpy(kept, f, sizeof f);
     fate(NOTE);
-    go_on(e, &made, f);
-    go_on(e, &made, f);
+    issue_more(e, &made, f);
+    issue_more(e, &made, f);
     followers_received(e, f, 0, true);
     memcpy(lost, f, sizeof f);
     fate(GO_BACK);
     since_when(e, lost, kept);
     for (int i = 0; i < 2; i++) {
-        go_on(e, &made, f);
+        issue_more(e, &made, f);
         since_when(e, lost, kept);
         followers_received(e, f, 1, true);
     }
     audit(e);
     fate(BE_EMPTY);
     for (int i = 0; i < 2; i++) {
-        go_on(e, &made, f);
+        issue_more(e, &made, f);
         followers_received(e, f, 2, false);
     }
     audit(e);
@@ -958,7 +958,7 @@ TEST_WITH(a_rollback_of_a_file_leaves_no_gap_in_serials, NULL, test_dir_remove)
     in_dir("mv copy s.db");
     e = engine_on_url(url, NULL);
     lost_serials_are_listed(e, token);
-    line_lost(e);
+    check_lost_line(e);
     usher_close(e);
 }
 
@@ -1209,7 +1209,7 @@ TEST(a_failover_of_a_server_leaves_no_gap_in_serials)
     assert_int_equal(redis_server_kill(second, SIGKILL), 0);
     assert_true(redis_server_restart(second));
     lost_serials_are_listed(e, token);
-    line_lost(e);
+    check_lost_line(e);
     usher_close(e);
 }
 

@@ -466,7 +466,7 @@ struct caller {
     struct had *had; /* one a call */
 };
 
-static bool go_wrong(struct caller *c, const struct had *had, const char *what)
+static bool stop_with(struct caller *c, const struct had *had, const char *what)
 {
     (void)snprintf(c->wrong, sizeof c->wrong, "%s %s token %" PRIu64 ": %.180s", what, had->number,
                    had->token, usher_message());
@@ -486,7 +486,7 @@ static bool one_call(struct caller *c)
     (void)snprintf(owner, sizeof owner, "o%u-%u", c->id, n);
     status = ask_number_call(c->e, c->pool, owner, NULL, &hold);
     if (status != USHER_OK)
-        return go_wrong(c, had, "call");
+        return stop_with(c, had, "call");
     (void)snprintf(had->number, sizeof had->number, "%.15s", hold.number);
     had->token = hold.token;
     had->from = clock_ns();
@@ -496,10 +496,10 @@ static bool one_call(struct caller *c)
         status = ask_number_hangup(c->e, c->pool, hold.number, hold.token, 0);
     had->lost = status == USHER_LOST;
     if (status != USHER_OK && !had->lost)
-        return go_wrong(c, had, usher_status_word(status));
+        return stop_with(c, had, usher_status_word(status));
     (void)atomic_fetch_add(&c->lost, had->lost);
     if (atomic_fetch_add(&c->calls, 1) + 1 == HOLDS_MAX)
-        return go_wrong(c, had, "too many");
+        return stop_with(c, had, "too many");
     return true;
 }
 

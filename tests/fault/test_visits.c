@@ -115,7 +115,7 @@ static void served_by(sqlite3 *db, const char *sql, const char *index)
 }
 
 /* Check that each query of `queue history` uses the index of its filter, and does not sort. */
-static void served_by_indices(sqlite3 *db)
+static void check_indexes(sqlite3 *db)
 {
     for (unsigned i = 0; i < 32; i++) {
         struct usher_history_query q = { .queue = { "a", 1 }, .until_ms = INT64_MAX, .max = 10 };
@@ -169,7 +169,7 @@ TEST(a_visit_is_a_row_that_sql_can_read)
     served_by(db, "SELECT * FROM visit WHERE user = 'a' ORDER BY ended_ms", "visit_by_user");
     served_by(db, "SELECT * FROM visit WHERE agent = 'a' ORDER BY ended_ms", "visit_by_agent");
     served_by(db, "SELECT * FROM visit WHERE queue = 'a' AND ended_ms > 5", "visit_by_time");
-    served_by_indices(db);
+    check_indexes(db);
     (void)sqlite3_close(db);
     /* another store with the same history */
     e = engine_open("memory:", history);
@@ -221,7 +221,7 @@ TEST(a_visit_is_a_row_of_its_store_when_it_has_ended)
     served_by(db, "SELECT * FROM visit WHERE user = 'a' ORDER BY ended_ms", "visit_by_user");
     served_by(db, "SELECT * FROM visit WHERE agent = 'a' ORDER BY ended_ms", "visit_by_agent");
     served_by(db, "SELECT * FROM visit WHERE queue = 'a' AND ended_ms > 5", "visit_by_time");
-    served_by_indices(db);
+    check_indexes(db);
     (void)sqlite3_close(db);
     /* with a separate history no row is removed here, and each is in the history as well */
     usher_close(e);
@@ -473,7 +473,7 @@ TEST(queries_of_visits_use_an_index)
                      SQLITE_OK);
     for (int analyzed = 0; analyzed < 2;
          analyzed++) { /* with the statistics of SQLite, or without */
-        served_by_indices(db);
+        check_indexes(db);
         assert_int_equal(sqlite3_exec(db, "ANALYZE", NULL, NULL, NULL), SQLITE_OK);
     }
     (void)sqlite3_close(db);

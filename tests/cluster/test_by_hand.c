@@ -139,8 +139,7 @@ static const char *one_key(const char *prefix, const char *tag, const char *word
     return text;
 }
 
-/* Return the value of @name in @reply, which begins with names and values; rows of a list follow.
- */
+/* Return the value of @name in @reply.  It begins with names and values; rows of a list follow. */
 static const char *value_of(const redisReply *reply, const char *name)
 {
     if (reply->type != REDIS_REPLY_ARRAY)

@@ -34,7 +34,7 @@
 #define SCOPE_MAX 16
 #define TEXT_MAX 96
 
-/* ---- a cluster and who calls it ---- */
+/* ---- a cluster and its callers ---- */
 
 static struct fake *cluster_of(int nodes)
 {
@@ -71,8 +71,7 @@ static struct usher_engine *engine_by(const struct fake *f, int node, int64_t ti
     return engine_at(url, timeout_ms);
 }
 
-/* Write the name of scope @i of those with slots on @node of @nodes, as fake_start() assigns them.
- */
+/* Write the name of scope @i of those with slots on @node of @nodes (see fake_start()). */
 static const char *scope_at(int node, int nodes, int i, char name[SCOPE_MAX])
 {
     for (int k = 0; i >= 0; k++) {
@@ -1117,7 +1116,7 @@ TEST(a_new_master_is_found_among_the_hosts)
     fake_stop(f);
 }
 
-/* ---- without waiting ---- */
+/* ---- posted commands ---- */
 
 #ifdef POSTED
 

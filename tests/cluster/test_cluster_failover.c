@@ -198,8 +198,8 @@ static void dies(void)
     struct redis_server *master = a_master(), *heir = redis_cluster_replica_of(cluster, master);
 
     assert_non_null(heir);
-    for (int i = 0; i < cluster->nodes;
-         i++) /* wait until the replicas have all answered commands */
+    /* wait until the replicas have all answered commands */
+    for (int i = 0; i < cluster->nodes; i++)
         freeReplyObject(redis_do(cluster->node[i], "WAIT", "1", "10000", NULL));
     assert_int_equal(redis_server_kill(master, SIGKILL), 0);
     assert_true(redis_server_wait_info(heir, "replication", "role:master", PATIENCE_MS));

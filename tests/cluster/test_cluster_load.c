@@ -1436,7 +1436,7 @@ static void name_scopes(void)
     }
 }
 
-/* ---- what is done ------------------------------------------------------------------------- */
+/* ---- operations on the cluster ------------------------------------------------------------ */
 
 /* Do nothing, but check that each master has the scripts of both versions for each noun. */
 static void nothing(void)
@@ -1454,8 +1454,7 @@ static void nothing(void)
     }
 }
 
-/* Move the slots of the scopes of one master to another; at first two of three keys of each scope.
- */
+/* Move the slots of the scopes of a master to another; at first two of three keys of each scope. */
 static void move_slots(struct redis_server *from, struct redis_server *to, unsigned third)
 {
     struct redis_move move[NOUNS];

@@ -190,7 +190,7 @@ static void wait_calls(unsigned n)
         }
 }
 
-/* ---- what is done ----------------------------------------------------------------------- */
+/* ---- operations on the cluster ---------------------------------------------------------- */
 
 /* Move a slot to the next master, and back. */
 static void move_slot_and_back(int slot)
@@ -397,7 +397,7 @@ TEST(the_index_is_right_after_a_master_died)
     rounds("a master dies", a_master_dies, true);
 }
 
-/* ---- rooms that are tended ---------------------------------------------------------------- */
+/* ---- rooms that are swept ----------------------------------------------------------------- */
 
 /* Another cluster, whose nodes do not take each other for dead. */
 static struct redis_cluster *patient;

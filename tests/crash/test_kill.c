@@ -132,7 +132,7 @@ static void live(const char *url, struct diary *d, uint64_t seed)
     _exit(0);
 }
 
-/* ---- the store against the diary of the dead ----------------------------------------- */
+/* ---- comparison of the store and the diary ------------------------------------------- */
 
 static struct usher_engine *open_store(const char *url)
 {

@@ -203,7 +203,7 @@ static void read_versions(struct world *w)
     usher_close(e);
 }
 
-/* ---- what clients do --------------------------------------------------------------------- */
+/* ---- commands of clients ----------------------------------------------------------------- */
 
 static void note(struct world *w, unsigned client, enum kind kind, uint64_t token, const char *id)
 {
@@ -365,8 +365,7 @@ static bool is_taken(const struct world *w, const struct thing *t)
     return false;
 }
 
-/* Check the @status of using @t.  A lost bill that no other client has is confirmed all the same.
- */
+/* Check the @status of using @t.  A lost bill that no other client has can be confirmed. */
 static void check_status(struct world *w, struct thing *t, enum usher_status status)
 {
     bool lost = is_lost(w, t), settled = lost && t->kind == BILL && !is_taken(w, t);

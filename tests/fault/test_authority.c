@@ -870,8 +870,7 @@ static int64_t store_clock(void *payload)
     return clock_now;
 }
 
-/* Make one more serial of "p", which begins again with each @reset and prints @date; it is @want.
- */
+/* Take a serial of "p", which begins again with each @reset and prints @date; it is @want. */
 static void one_more(struct usher_engine *e, int64_t reset, const char *date, bool gap_free,
                      const char *want)
 {
@@ -1337,8 +1336,7 @@ static const struct usher_authority_ops killer_ops = {
     .close = killer_close,
 };
 
-/* In a child: take until the process is killed, and write the last serial and id to @fd each time.
- */
+/* In a child: take until the process is killed; write the last serial and id to @fd each time. */
 static void take_until_killed(const char *url, const char *authority, unsigned dies_at,
                               bool after_commit, int fd)
 {

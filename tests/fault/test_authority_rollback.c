@@ -269,7 +269,7 @@ static void wait_for_failures(struct world *w, int64_t part, unsigned n)
     (void)pthread_mutex_unlock(&w->lock);
 }
 
-/* ---- what happens ------------------------------------------------------------------------- */
+/* ---- events ------------------------------------------------------------------------------- */
 
 /* Stop the authority from @part on; then slow it down for a while. */
 static void stop_and_slow_authority(struct world *w, int64_t part)
@@ -378,8 +378,7 @@ static void run(const char *name, const char *url, void (*happen)(struct world *
     memset(&form, 0, sizeof form);
     (void)snprintf(form.prefix, sizeof form.prefix, "S");
     assert_int_equal(ask_serial_rule(w.e, "r", USHER_GIVEN_SERIAL_PREFIX, &form), USHER_OK);
-    /* while each client uses the scopes for the first time; longer than a wait for another process
-     */
+    /* while clients use the scopes for the first time; longer than a wait for another process */
     atomic_store(&w.gate.slow_ms, 50);
     for (int i = 0; i < CLIENTS; i++) {
         clients[i].w = &w;

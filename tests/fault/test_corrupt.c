@@ -608,8 +608,7 @@ TEST(an_edit_is_named_as_damage)
         { "UPDATE record SET n1 = 5 WHERE id = '4' AND list % 8 = 6", "serial holds g", NULL },
         { "UPDATE record SET n2 = 7 WHERE id = '4' AND list % 8 = 6", "serial holds g", NULL },
         { "UPDATE record SET n5 = 10 WHERE id = '4' AND list % 8 = 6", "serial holds g", NULL },
-        /* gaps: versions in a gap would be reported as lost to their holders; the audit reports it
-         */
+        /* gaps: versions in a gap would be reported as lost; the audit reports the gap */
         { "UPDATE scope SET gaps = x'00000000000000020000000000000001' WHERE noun = 1",
           "number stats p", NULL },
         { "UPDATE scope SET gaps = x'00000000000000010000000000999999' WHERE noun = 1",

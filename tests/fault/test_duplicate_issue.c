@@ -972,7 +972,7 @@ TEST(a_returned_number_has_one_end_after_a_loss)
     }
 }
 
-/* ---- what the authority knows -------------------------------------------------------------- */
+/* ---- entries of the authority -------------------------------------------------------------- */
 
 static void edit(const struct world *w, const char *sql)
 {

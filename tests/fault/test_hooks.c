@@ -742,7 +742,7 @@ TEST_WITH(every_verb_did_something_on_every_store, NULL, world_say)
     }
 }
 
-/* ---- arguments that must be there --------------------------------------------------- */
+/* ---- required arguments ------------------------------------------------------------- */
 
 TEST(an_argument_that_is_missing_is_named)
 {

@@ -1506,7 +1506,7 @@ ON(a_clock_with_impossible_times_harms_no_store, ALL)
     usher_close(e);
 }
 
-/* ---- looking while others work ------------------------------------------------------------ */
+/* ---- reads during commands ---------------------------------------------------------------- */
 
 struct toil {
     struct usher_engine *e;
@@ -1683,7 +1683,7 @@ ON(an_open_that_fails_leaks_nothing, ALL)
     }
 }
 
-/* ---- options that are wrong ---------------------------------------------------------------- */
+/* ---- wrong options ------------------------------------------------------------------------- */
 
 static unsigned files_in(const char *path)
 {

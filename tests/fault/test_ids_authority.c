@@ -82,8 +82,7 @@ TEST(processes_that_die_leave_gaps_and_repeat_nothing)
     struct usher_ids *ids[8];
     int64_t last = 0;
 
-    for (int i = 0; i < 8;
-         i++) { /* none is closed before all are open, as if the processes had died */
+    for (int i = 0; i < 8; i++) { /* none is closed before all are open */
         ids[i] = ids_open(&of);
         for (int k = 0; k < 7; k++) {
             int64_t id = next_id(ids[i]);
@@ -154,7 +153,7 @@ TEST(an_applications_own_tables_are_an_authority)
         assert_non_null(shop);
         opt.authority = shop;
         assert_int_equal(usher_open("memory:", &opt, &e), USHER_OK);
-        if (i == 0) { /* ids are issued again without a restart */
+        if (i == 0) { /* in later rounds the authority recreates them */
             struct usher_serial_form form = { .prefix = "SO-" };
 
             assert_int_equal(

@@ -680,7 +680,7 @@ TEST(the_index_of_rooms_is_repaired)
     }
 }
 
-/* ---- beside others ------------------------------------------------------------------ */
+/* ---- during other commands ---------------------------------------------------------- */
 
 #define CALLERS 2
 #define ROUNDS 12

@@ -368,8 +368,7 @@ static void *scarce_resize(void *payload, void *old, size_t had, size_t size)
     return p;
 }
 
-/* Each allocation fails once: every command is answered, nothing leaks, and open rooms are listed.
- */
+/* Each allocation fails once: commands are answered, nothing leaks, and open rooms are listed. */
 TEST(a_room_is_opened_with_little_memory)
 {
     static const enum usher_verb verbs[] = { USHER_ROOM_OPEN, USHER_ROOM_CLOSE, USHER_ROOM_OPEN };
@@ -418,8 +417,7 @@ TEST(a_room_is_opened_with_little_memory)
     assert_true(k > 20);
 }
 
-/* A byte of an answer each millisecond: connecting takes longer than the timeout of each command.
- */
+/* A byte of an answer each millisecond: connecting takes longer than the timeout of a command. */
 TEST(a_connection_completes_after_commands_timed_out)
 {
     struct proxy_counts before, after;

@@ -1460,7 +1460,7 @@ TEST(a_restarted_server_is_used_again)
     redis_server_stop(own);
 }
 
-/* ---- what servers say when they will not --------------------------------------------------------
+/* ---- refusals of servers ------------------------------------------------------------------------
  */
 
 static const char *const refusals[] = {
@@ -1595,7 +1595,7 @@ TEST(a_server_without_memory_or_replicas_applies_all_or_nothing)
     usher_close(direct);
 }
 
-/* ---- scripts that vanish ------------------------------------------------------------------------
+/* ---- lost scripts -------------------------------------------------------------------------------
  */
 
 struct flusher {
@@ -2134,7 +2134,7 @@ TEST(many_scopes_may_take_longer_than_the_timeout)
     assert_true(redis_do_ok(server, "FLUSHALL", NULL));
 }
 
-/* ---- what is at the other end
+/* ---- servers that are not Redis
  * ------------------------------------------------------------------------ */
 
 /* A server that sends @text to each client that has sent something. */
@@ -2332,7 +2332,7 @@ TEST(a_command_waits_for_a_server_that_is_loading)
     usher_close(e);
 }
 
-/* ---- answers that lie
+/* ---- wrong answers
  * --------------------------------------------------------------------------------- */
 
 /* Check that all parts of an answer can be read safely. */
@@ -3308,7 +3308,7 @@ TEST(a_user_without_one_right_fails_with_its_name)
     usher_close(direct);
 }
 
-/* ---- by hand ------------------------------------------------------------------------- */
+/* ---- direct calls -------------------------------------------------------------------- */
 
 static char *script_text(void)
 {
@@ -3433,7 +3433,7 @@ TEST(a_direct_call_of_the_script_works)
     usher_close(e);
 }
 
-/* ---- a cable that is pulled out ----------------------------------------------------------- */
+/* ---- a network cut ------------------------------------------------------------------------ */
 
 static struct net_cut network;
 static struct redis_server *far; /* at the other end of the network cut */

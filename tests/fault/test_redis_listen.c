@@ -306,7 +306,7 @@ TEST(a_child_leaves_the_connection_to_its_parent)
     usher_close(a);
 }
 
-/* ---- a server that is none --------------------------------------------------------------------
+/* ---- a fake server ----------------------------------------------------------------------------
  */
 
 struct seen {

@@ -106,8 +106,7 @@ TEST(each_change_is_published_once)
     }
     receives_no_more(c, server, "PUBLISH", channel);
 
-    /* changes of other rooms have other channels; messages end with the room, and with the setting
-     */
+    /* other rooms have other channels; messages end with the room, and with the setting */
     expect_ok(e, "room open other push=1");
     receives_no_more(c, server, "PUBLISH", channel);
     receives(c, expect_ok(e, "room open hall push=0").version); /* the last message */
@@ -122,8 +121,7 @@ TEST(each_change_is_published_once)
     redisFree(c);
 }
 
-/* Join @n members from number @first on at the time @at, by a call each.  Return the last version.
- */
+/* Join @n members from number @first on at the time @at, by a call each.  Return the version. */
 static uint64_t join(struct usher_engine *e, int first, int n, int at)
 {
     uint64_t version = 0;

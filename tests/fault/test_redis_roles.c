@@ -128,8 +128,7 @@ static long writes_refused(struct redis_server *s)
     return n;
 }
 
-/* A write fails on the old master and succeeds on the new one, within the deadline of the command.
- */
+/* A write fails on the old master and succeeds on the new one, before the command's deadline. */
 TEST(a_name_that_leads_to_another_master_is_followed)
 {
     struct usher_engine *e = NULL;

@@ -1213,8 +1213,7 @@ TEST(a_failover_of_a_server_leaves_no_gap_in_serials)
     usher_close(e);
 }
 
-/* A rollback and damage: a repaired scope keeps its gaps, before the jump is stored and after it.
- */
+/* A rollback and damage: a repaired scope keeps its gaps, before and after the jump is stored. */
 TEST(a_repair_after_a_rollback_reports_the_lost_versions)
 {
     static const char *const keys[] = { "{p}:number:index", "{p}:number:held", "{lobby}:room:index",

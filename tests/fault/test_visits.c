@@ -471,8 +471,7 @@ TEST(queries_of_visits_use_an_index)
                                   " FROM i",
                                   NULL, NULL, NULL),
                      SQLITE_OK);
-    for (int analyzed = 0; analyzed < 2;
-         analyzed++) { /* with the statistics of SQLite, or without */
+    for (int analyzed = 0; analyzed < 2; analyzed++) { /* without statistics of SQLite, or with */
         check_indexes(db);
         assert_int_equal(sqlite3_exec(db, "ANALYZE", NULL, NULL, NULL), SQLITE_OK);
     }

@@ -3,11 +3,12 @@
 /*
  * A live chat on usher: customers wait in a queue, agents accept them, and both talk in a room.
  *
- *     node server.js [--port=8080] [--store=sqlite:webchat.db] [--usher=usher.sock]
+ *     node server.js [--port=8080] [--store=URL] [--usher=SOCKET] [--wrapup=5s] [--gone=3000]
  *
- * It starts `usher serve` for the store ($USHER is the program, else `usher'), or with --usher= uses
- * one that runs.  Customers open http://127.0.0.1:8080/, agents http://127.0.0.1:8080/desk.  Any
- * number of these servers may use one usher, or several with a store that they share.
+ * It starts `usher serve` for the store ($USHER is the program, else `usher' in $PATH; the store is
+ * $USHER_STORE, else sqlite:webchat.db), or with --usher= uses one that runs.  Customers open
+ * http://127.0.0.1:8080/, agents http://127.0.0.1:8080/desk.  Any number of these servers may use one
+ * usher, or several with a store that they share.
  *
  * This server keeps nothing: a page names itself, and after a restart everything is read again.
  *   queue `chat`       who waits, who serves whom.  A user is one arrival of a customer, a random
@@ -16,8 +17,9 @@
  *   serial `case`      case numbers without gaps.  One that is reserved has no end (lease=0), because it
  *                      is shown before it is confirmed: it must not go to another customer.
  *   numbers `callerid` a number for a call to the customer, one call each
- * Heartbeats are sent here, for each page that is open.  A browser slows the timers of a page that
- * nobody looks at.
+ * Heartbeats are sent here, for each page that is open, because a browser slows the timers of a page in
+ * the background.  A page that is gone may be back at another of these servers.  So no server removes its
+ * user or agent: the heartbeats end, and the queue removes one without heartbeats.
  */
 'use strict';
 const { spawn } = require('child_process');
@@ -29,11 +31,11 @@ const path = require('path');
 const { Usher } = require('../clients/usher.js');
 
 const BEAT_MS = 5000; // the queue ends a silent user or agent after 15 s
-const GONE_MS = 12000; // a page that does not come back within this time has left
 const TOPICS = ['sales', 'support'];
 const MESSAGE_MAX = 2000;
 const option = (name, otherwise) =>
     (process.argv.find((word) => word.startsWith(`--${name}=`)) || `=${otherwise}`).replace(/^[^=]*=/, '');
+const GONE_MS = Number(option('gone', 3000)); // a page that is not back by then gets no more heartbeats
 
 const customers = new Map(),
     agents = new Map(); // of open pages, by id and by name
@@ -69,7 +71,6 @@ class Page {
     close() {
         this.pages.delete(this.key);
         for (const room of Object.values(this.rooms || {})) room.close();
-        this.left();
     }
 }
 
@@ -173,11 +174,6 @@ class Customer extends Page {
             talk: talk(room),
         };
     }
-
-    left() {
-        usher.once('queue', 'leave', 'chat', this.id).catch(() => {});
-        usher.once('room', 'leave', `chat-${this.id}`, this.id).catch(() => {});
-    }
 }
 
 /* ---- agents ------------------------------------------------------------------------------------ */
@@ -219,10 +215,6 @@ class Agent extends Page {
                 talk: talk(this.rooms[user]),
             })),
         };
-    }
-
-    left() {
-        usher.once('queue', 'logout', 'chat', this.name).catch(() => {});
     }
 }
 
@@ -285,6 +277,22 @@ async function done(command) {
     return answer;
 }
 
+// The case number in the chat room, with its token, or a new one.  No two commands on different scopes are one,
+// so each can be repeated.  A number that is confirmed is in the room already: another one is never reserved.
+async function caseOf(id) {
+    const room = `chat-${id}`;
+    for (;;) {
+        const { case: serial, token } = (await usher.again('room', 'get', room)).fields || {};
+        if (serial !== undefined) return { serial, token };
+        const held = await done(usher.once('serial', 'reserve', 'case', { owner: id }));
+        const set = await usher.once('room', 'set', room, 'case', held.serial, { if: '' }, '--', {
+            token: held.token,
+        });
+        if (set.status !== 'stale') await done(set);
+        else await usher.once('serial', 'return', 'case', held.serial, { token: held.token }); // another server was faster
+    }
+}
+
 // Check that the customer is offered to the agent, or talks to it.
 async function isOf(id, agent) {
     const now = await usher.again('queue', 'where', 'chat', id);
@@ -335,6 +343,7 @@ const actions = {
     async logout({ agent }) {
         const page = agents.get(agent);
         if (page !== undefined) page.close();
+        await usher.once('queue', 'logout', 'chat', agent);
     },
     async pause({ agent, reason }) {
         await done(usher.once('queue', 'pause', 'chat', agent, { reason }));
@@ -345,13 +354,7 @@ const actions = {
     async accept({ agent, id }) {
         const room = `chat-${id}`;
         await isOf(id, agent);
-        let { case: serial, token } = (await usher.again('room', 'get', room)).fields || {};
-        if (serial === undefined) {
-            // no two commands on different scopes are one: each step can be repeated
-            const held = await done(usher.once('serial', 'reserve', 'case', { owner: id }));
-            ({ serial, token } = held);
-            await done(usher.once('room', 'set', room, 'case', serial, '--', { token }));
-        }
+        const { serial, token } = await caseOf(id);
         await done(usher.once('serial', 'confirm', 'case', serial, { token }));
         await done(usher.once('room', 'join', room, agent));
         await done(usher.once('queue', 'accept', 'chat', agent, id));
@@ -443,17 +446,33 @@ async function serve(request, response) {
     return response.writeHead(404).end();
 }
 
+// The scopes and their settings.  After a loss of the whole store the first customer that comes back would
+// make a queue with other settings.
+async function settings() {
+    await usher.once('queue', 'set', 'chat', { offer: '30s', wrapup: option('wrapup', '5s'), log: 1000 });
+    await usher.once('serial', 'rule', 'case', { prefix: 'C-', width: 5, mode: 'gapfree', lease: 0 });
+    for (const number of ['+4930111', '+4930112']) {
+        await usher.once('number', 'add', 'callerid', number);
+        await usher.once('number', 'reg', 'callerid', number);
+    }
+}
+
 async function start() {
+    const store = option('store', process.env.USHER_STORE || 'sqlite:webchat.db');
     let socket = option('usher', ''),
         child = null;
     if (socket === '') {
         const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'webchat.'));
         socket = path.join(dir, 'usher.sock');
-        child = spawn(
-            process.env.USHER || 'usher',
-            ['-s', option('store', 'sqlite:webchat.db'), 'serve', `--listen=unix:${socket}`],
-            { stdio: ['ignore', 'ignore', 'inherit'] },
-        );
+        child = spawn(process.env.USHER || 'usher', ['-s', store, 'serve', `--listen=unix:${socket}`], {
+            stdio: ['ignore', 'ignore', 'inherit'],
+        });
+        child.on('error', (error) => {
+            console.error(
+                `webchat: ${error.message}: put the program usher into $PATH, or name it in $USHER`,
+            );
+            process.exit(1);
+        });
         child.on('exit', () => process.exit(1));
         process.on('exit', () => {
             child.removeAllListeners();
@@ -463,14 +482,12 @@ async function start() {
     }
     for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => process.exit(0));
     usher = new Usher(socket, { timeout: 30000 });
-    if ((await usher.again('queue', 'stats', 'chat')).status === 'missing')
-        await usher.once('queue', 'set', 'chat', { offer: '30s', wrapup: '5s', log: 1000 });
-    await usher.once('serial', 'rule', 'case', { prefix: 'C-', width: 5, mode: 'gapfree', lease: 0 });
-    for (const number of ['+4930111', '+4930112']) {
-        await usher.once('number', 'add', 'callerid', number);
-        await usher.once('number', 'reg', 'callerid', number);
-    }
-    await usher.subscribe('queue/chat', refresh);
+    await settings();
+    await usher.subscribe('queue/chat', async (message) => {
+        if (message.gap && message.why !== 'log')
+            await settings().catch((error) => console.error(`webchat: ${error.message}`));
+        refresh();
+    });
     setInterval(() => {
         for (const page of [...customers.values(), ...agents.values()])
             page.stay().catch((error) => console.error(`webchat: ${error.message}`));
@@ -484,7 +501,9 @@ async function start() {
         }),
     );
     server.listen(Number(option('port', 8080)), '127.0.0.1', () =>
-        console.log(`webchat: http://127.0.0.1:${server.address().port}/ and /desk`),
+        console.log(
+            `webchat: http://127.0.0.1:${server.address().port}/ and /desk, ${option('usher', '') || store}`,
+        ),
     );
 }
 

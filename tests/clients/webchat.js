@@ -81,6 +81,8 @@ class Web {
         this.child = run(
             process.execPath,
             path.join(__dirname, '../../examples/webchat/server.js'),
+            '--wrapup=50ms',
+            '--gone=0',
             `--port=${this.port}`,
             `--usher=${socket}`,
         );
@@ -156,14 +158,23 @@ class Page {
     }
 }
 
-function customer(web, i) {
+function customer(web, other, i) {
     const id = `c${i}`,
         query = { id, name: `Name <b>${i}</b>`, topic: i % 2 ? 'sales' : 'support', since: Date.now() };
-    let saying = false;
-    const page = new Page(web, query, async (view) => {
+    let saying = false,
+        moved = i % 7 !== 2; // these come back at the other server, and talk from there
+    const show = async (view) => {
         if (view.place === 'room') {
             talksTo.set(id, view.agent);
-            if (!saying && view.talk && !view.talk.messages.some(({ who }) => who === id)) {
+            if (!moved && page.web === web) {
+                page.web = other;
+                page.request.destroy();
+                setTimeout(() => {
+                    moved = true;
+                    show(view);
+                }, 500);
+            }
+            if (moved && !saying && view.talk && !view.talk.messages.some(({ who }) => who === id)) {
                 saying = true; // and again, if a server or the store loses it
                 await page.post('say', { id, who: id, text: 'help' });
                 saying = false;
@@ -172,9 +183,11 @@ function customer(web, i) {
         if (view.place !== 'ended') return;
         page.close();
         if (view.why !== 'finished') faults.push(`${id}: ${view.why}`);
+        if (!moved) faults.push(`${id}: the talk has ended when its page came back at another server`);
         if (!view.talk || !view.talk.case) faults.push(`${id} has no case number`);
         served.set(id, view.talk && view.talk.case);
-    });
+    };
+    const page = new Page(web, query, show);
 }
 
 const atDesk = new Map(); // by agent: the customers that its page shows as seated
@@ -239,7 +252,6 @@ async function main() {
         'chat',
         'offer=30s',
         'log=1000',
-        'wrapup=50',
         'again=200',
     ]);
     await Promise.all(webs.map((web) => web.start()));
@@ -252,7 +264,7 @@ async function main() {
         }, 20),
         twice = new Map();
     for (let i = 0; i < CUSTOMERS; i++) {
-        customer(webs[i % 2], i);
+        customer(webs[i % 2], webs[1 - (i % 2)], i);
         await pause(10);
         if (i === Math.floor(CUSTOMERS / 4)) await kill(webs[0]);
         if (i === Math.floor(CUSTOMERS / 2)) await kill(usherServer);

@@ -86,9 +86,12 @@ def lua_parts(text):
     if block: yield start, '\n'.join(block), 'comment'
 
 
-def md_parts(text, man):
+def md_parts(text, man, api=False):
     fence, block, start = False, [], 0
     for k, l in enumerate(text.split('\n'), 1):
+        if api and re.match(r'[a-z]+( [A-Z_=]+)+$|note [A-Z_]+ ', l):  # src/api: names, or a sentence of its own
+            if block: yield start, '\n'.join(block), 'document'
+            block, l = [], re.sub(r'^note [A-Z_]+ |^[a-z]+( [A-Z_=]+)+$', '', l)
         if l.startswith('```') or (man and l.startswith(('.Bd', '.Ed'))):
             fence = not fence; l = ''
         if fence or (not man and l.startswith('    ')): l = ''
@@ -112,7 +115,7 @@ def parts(path, text):
             for m in re.finditer(r'^(?:static void |(?:TEST\w*|ON|ROUNDS_OF)\()(\w+)(?:\(void \*\*|[,)])', text, re.M):
                 yield text.count('\n', 0, m.start()) + 1, m[1].replace('_', ' ').capitalize(), 'test'
     elif ext == '.lua': yield from lua_parts(text)
-    elif ext in DOCS: yield from md_parts(text, ext != '.md' and ext != '.txt')
+    elif ext in DOCS: yield from md_parts(text, ext not in ('.md', '.txt'), ext == '.txt')
 
 
 def sentences(line, prose):

@@ -38,7 +38,7 @@ bool budget_wrapped(void);
 /* Return whether USHER_LONG=1 asks for complete tests. */
 bool budget_long(void);
 
-/* `make check`, which people wait for: neither CI (USHER_EACH=2) nor a long run. */
+/* Return whether this is `make check`: neither CI (USHER_EACH=2) nor a long run. */
 bool budget_short(void);
 
 #endif

@@ -30,7 +30,7 @@ void hooks_alloc(struct hooks *h, struct usher_options *opt);
 void hooks_trace(struct hooks *h, struct usher_options *opt);
 void hooks_log(struct hooks *h, struct usher_options *opt);
 
-/* Return NULL if no block is left and no check failed, or the fault. */
+/* Return NULL if no block is left, or the fault. */
 const char *hooks_fault(const struct hooks *h);
 
 /* Read all bytes of a notice, command or answer.  Returns a value made of them. */

@@ -303,8 +303,9 @@ USHER_API enum usher_status usher_number_unreg(struct usher_engine *e, const cha
  * USHER_OK       the answer has number, token, until_ms
  * USHER_SAME     @owner already holds that number
  * USHER_EMPTY    no number is free, or the pool is closed or stopped (settings scope_mode): why,
- *                and next_free_ms, before which none becomes free.  At that time one is free if at most 64 holds and rests end before it and no other command
- *                comes between; with more it may be too early, never too late.
+ *                and next_free_ms, before which none becomes free.  At that time one is free,
+ *                if at most 64 holds and rests end before it and no other command comes between.
+ *                With more ends it may be too early, never too late.
  * USHER_MISSING  opt->number is not in the pool
  * USHER_REFUSED  opt->number is busy, unregistered, resting or over its daily cap, or the pool is
  *                closed or stopped: why, and next_free_ms

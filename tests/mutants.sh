@@ -1651,7 +1651,7 @@ mutant 'journal: a range does not cover those in it' backends/sqlite/authority.c
 mutant 'journal: what is over has to be told' backends/sqlite/authority.c \
     's/? b->until_ms > event->now_ms/? b->until_ms > 0/' $twice 'the_journal_reports_nothing_without_a_fault'
 mutant 'journal: a late end changes nothing' backends/sqlite/authority.c \
-    's/SET twice = 0 WHERE/SET twice = 1 WHERE/' $twice 'an_end*'
+    's/SET twice = 0 WHERE/SET twice = 1 WHERE/' $twice 'a_late_end*'
 mutant 'journal: a number of yesterday is of today' src/nouns/serial/serial_authority.c \
     's/period_of(a, n, \&n->rows\[k\])/n->period + 0 * period_of(a, n, \&n->rows[k])/' $twice 'the_journal_reports_nothing_without_a_fault'
 mutant 'journal: a second issue is not logged' src/nouns/serial/serial_authority.c \

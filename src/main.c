@@ -82,7 +82,8 @@ const struct cli_program usher__cli_programs[] = {
       "json 1 it is the JSON that usher --json prints.\n" },
     { "replay", usher__lab,
       "FILE [--format=technion|csv] [--agents=N|recorded] [--patience=recorded|measured] "
-      "[--lines=N] [--target=PERCENT/TIME] [--seed=N] [--report=text|json|html] [--pool=NAME] "
+      "[--lines=N] [--target=PERCENT/TIME] [--seed=N] [--speed=N] "
+      "[--report=text|json|html] [--pool=NAME] "
       "[--batch=N] [--zone=MIN] [--strict]",
       "replay recorded calls through the store in virtual time" },
     { "trace", usher__lab,

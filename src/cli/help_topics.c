@@ -213,6 +213,8 @@ const struct help_topic usher__help_topics[] = {
 "                     within 20 s, in memory; Erlang A and C, hour by hour, are beside\n"
 "  --lines=N          N lines in the second pass; a call that finds all of them busy is refused\n"
 "                     and asks for no agent.  Erlang B is beside\n"
+"  --speed=N          send the commands of the queue at the times of the record, N times as fast,\n"
+"                     as if it began now\n"
 "  --seed=N           of the random patience (default 1)\n"
 "  --zone=MIN         offset of midnight, in minutes east of the times of the record (default 0)\n"
 "  --format=csv       the format of `usher trace`: a header with the names of the columns;\n"

@@ -133,7 +133,7 @@ static enum usher_status read_all(struct import *m, struct lines *lines, uint64_
     char *line;
     size_t size;
 
-    usher__progress_begin(&progress, "import");
+    usher__progress_begin(&progress, "import", total > 0 ? "bytes" : "lines");
     while (status == USHER_OK) {
         enum lines_result result = usher__lines_next(lines, true, &line, &size);
         const char *fault;

@@ -57,12 +57,14 @@ struct erlang_level usher__erlang(const struct erlang *e, uint64_t n, double wit
     sum = 1 / usher__erlang_b(e->lambda / e->mu, n);
     if (isinf(sum))
         return (struct erlang_level){ 0, 1, 0 };
-    for (double j = 0;; j++) {
+    for (uint64_t waiters = 0;; waiters++) {
+        double j = (double)waiters;
+
         /* callers hang up as fast as they come too many */
-        if (j > WAITING_MAX)
+        if (waiters > WAITING_MAX)
             return (struct erlang_level){ 1, 0, 1 - c / e->lambda };
         next = c + (j + 1) * theta;
-        if (j < 1) {
+        if (waiters == 0) {
             log_b = log(c / next) - next * within_s;
             w = c / next;
         } else {

@@ -304,7 +304,7 @@ static bool pass(struct replay *r, const char *pool, bool any, struct replay_pas
     if (!is_empty(r, r->events[0].at_ms))
         return false;
 
-    usher__progress_begin(&progress, result->name);
+    usher__progress_begin(&progress, result->name, "events");
     begin = usher__clock_us();
     good = prepare(r, r->events[0].at_ms);
     for (size_t i = 0; i < n && good; i++) {
@@ -381,6 +381,7 @@ static void own_lines(struct replay *r, int64_t n)
 static bool queue(struct replay *r, const struct replay_options *o, struct replay_result *ret)
 {
     struct replay_scenario scenario = { .agents = o->agents, .no_line = ret->no_line };
+    struct replay_pace pace = { r->batch_size, o->speed };
     char rooms[USHER_NAME_MAX + 1];
     int64_t *patience;
     bool good = true;
@@ -397,8 +398,8 @@ static bool queue(struct replay *r, const struct replay_options *o, struct repla
     (void)snprintf(r->pool, sizeof r->pool, "%s-queue", o->pool);
     (void)snprintf(rooms, sizeof rooms, "%s-room", o->pool);
     if (o->agents > 0 || r->calls->agents.n > 0)
-        good = usher__replay_queue(r->cli, r->calls, r->pool, rooms, &scenario, r->batch_size,
-                                   &ret->queue, &r->failed, r->message);
+        good = usher__replay_queue(r->cli, r->calls, r->pool, rooms, &scenario, &pace, &ret->queue,
+                                   &r->failed, r->message);
     if (good && ret->queue.plan.calls != NULL) {
         usher__replay_figures(r->calls, ret->queue.plan.callers, ret->within_ms,
                               &ret->queue.replayed);

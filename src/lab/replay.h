@@ -47,6 +47,7 @@ struct replay_options {
     enum calls_format format;
     int64_t batch;
     int64_t agents;         /* 0: those of the record */
+    int64_t speed;          /* 0: as fast as the store */
     int64_t lines;          /* 0: those of the record */
     struct staffing target; /* percent 0: none */
     int64_t zone_min;

@@ -9,6 +9,7 @@
 #include "lab/replay.h"
 
 #define LINES_MAX 100000
+#define SPEED_MAX 1000000
 /* Followed by -queue and -room-N. */
 #define POOL_MAX (USHER_NAME_MAX - 5 - REPLAY_ROOM_TAIL)
 
@@ -62,6 +63,9 @@ bool usher__replay_option(struct replay_options *o, const char *word, char messa
         if (strcmp(value, "recorded") != 0 &&
             !usher__parse_int(value, 1, STAFFING_AGENTS_MAX, &o->agents))
             return refuse(message, "agents", "is not `recorded` or a number from 1 to 10000");
+    } else if ((value = usher__key_value(word, "--speed")) != NULL) {
+        if (!usher__parse_int(value, 1, SPEED_MAX, &o->speed))
+            return refuse(message, "speed", "is not a number from 1 to 1000000");
     } else if ((value = usher__key_value(word, "--lines")) != NULL) {
         if (!usher__parse_int(value, 1, LINES_MAX, &o->lines))
             return refuse(message, "lines", "is not a number from 1 to 100000");

@@ -76,7 +76,7 @@ struct replay_caller *usher__replay_recorded(const struct calls *calls);
 #define REPLAY_NAME_SIZE 24
 #define REPLAY_TEXT_SIZE (2 * REPLAY_NAME_SIZE)
 void usher__replay_command(const struct replay_plan *p, const struct replay_step *step,
-                           char text[REPLAY_TEXT_SIZE], struct usher_operation *ret);
+                           char text[REPLAY_TEXT_SIZE], struct usher_operation *c);
 
 /* Set plain settings of an empty queue.  *@ret_version: its version after that. */
 bool usher__replay_prepare(struct usher_engine *engine, const struct usher_text *scope,

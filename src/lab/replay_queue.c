@@ -14,6 +14,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "cli/answer.h"
 #include "cli/progress.h"
@@ -25,6 +26,7 @@ struct queue_replay {
     struct usher_engine *engine;
     struct replay_plan *plan; /* of the result */
     struct replay_queue *result;
+    int64_t shift_ms; /* of all times */
     enum usher_status failed;
     char *message;
 };
@@ -70,6 +72,14 @@ static bool rooms(struct queue_replay *r, struct cli *cli, const char *prefix, s
 
 /* ---- commands ------------------------------------------------------------------------ */
 
+static void command_of(const struct queue_replay *r, const struct replay_step *step,
+                       char text[REPLAY_TEXT_SIZE], struct usher_operation *c)
+{
+    usher__replay_command(r->plan, step, text, c);
+    c->now_ms += r->shift_ms;
+    c->arg.queue.since_ms += r->shift_ms;
+}
+
 /* A step from @at on, of @n, failed: remove the agents and users that they brought in. */
 static void tidy(struct queue_replay *r, size_t at, size_t n)
 {
@@ -104,7 +114,7 @@ static void tidy(struct queue_replay *r, size_t at, size_t n)
         go.verb = is_agent ? USHER_QUEUE_LOGOUT : USHER_QUEUE_LEAVE;
         if (!(is_agent ? agent : caller)[go.i])
             continue;
-        usher__replay_command(r->plan, &go, text, &c);
+        command_of(r, &go, text, &c);
         usher__run_batch(r->engine, &c, &reply, 1);
         good = !usher__answer_failed(reply.status);
         usher_result_done(&reply);
@@ -120,23 +130,52 @@ static void tidy(struct queue_replay *r, size_t at, size_t n)
     (void)usher__cli_resize(agent, 0);
 }
 
+/* Sleep until the step @at is due; returns the number of steps from there that are. */
+static size_t due_steps(const struct queue_replay *r, const struct replay_pace *pace,
+                        int64_t begin_us, size_t at)
+{
+    const struct replay_step *steps = r->plan->steps;
+    size_t left = r->plan->n_steps - at, n = 1;
+
+    if (left > pace->batch)
+        left = pace->batch;
+    if (pace->speed == 0)
+        return left;
+    for (;;) {
+        int64_t elapsed_us = usher__clock_us() - begin_us;
+        int64_t due_us = (steps[at].now_ms - steps[0].now_ms) * 1000 / pace->speed;
+        struct timespec pause = { 0, 0 };
+
+        if (elapsed_us >= due_us) {
+            while (n < left &&
+                   (steps[at + n].now_ms - steps[0].now_ms) * 1000 / pace->speed <= elapsed_us)
+                n++;
+            return n;
+        }
+        pause.tv_sec = (time_t)((due_us - elapsed_us) / 1000000);
+        pause.tv_nsec = (long)((due_us - elapsed_us) % 1000000 * 1000);
+        (void)nanosleep(&pause, NULL);
+    }
+}
+
 /* The steps in batches; versions are @ahead of those in memory. */
-static bool play(struct queue_replay *r, size_t batch, uint64_t ahead)
+static bool play(struct queue_replay *r, const struct replay_pace *pace, uint64_t ahead)
 {
     static struct usher_operation commands[BATCH_MAX];
     static struct usher_result replies[BATCH_MAX];
     static char texts[BATCH_MAX][REPLAY_TEXT_SIZE];
+    int64_t begin_us = usher__clock_us();
     struct progress progress;
     bool good = true;
 
-    usher__progress_begin(&progress, "queue");
+    usher__progress_begin(&progress, "queue", "commands");
     for (size_t at = 0, n; good && at < r->plan->n_steps; at += n) {
-        n = r->plan->n_steps - at < batch ? r->plan->n_steps - at : batch;
+        n = due_steps(r, pace, begin_us, at);
         for (size_t i = 0; i < n; i++) {
             struct replay_step step = r->plan->steps[at + i];
 
             step.login += ahead;
-            usher__replay_command(r->plan, &step, texts[i], &commands[i]);
+            command_of(r, &step, texts[i], &commands[i]);
         }
         usher__run_batch(r->engine, commands, replies, n);
         for (size_t i = 0; i < n; i++) {
@@ -158,10 +197,18 @@ static bool play(struct queue_replay *r, size_t batch, uint64_t ahead)
     return good;
 }
 
+static int64_t wall_ms(void)
+{
+    struct timespec ts;
+
+    (void)clock_gettime(CLOCK_REALTIME, &ts);
+    return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+}
+
 bool usher__replay_queue(struct cli *cli, const struct calls *calls, const char *scope,
                          const char *room_prefix, const struct replay_scenario *scenario,
-                         size_t batch, struct replay_queue *ret, enum usher_status *ret_status,
-                         char ret_message[CLI_MESSAGE_MAX])
+                         const struct replay_pace *pace, struct replay_queue *ret,
+                         enum usher_status *ret_status, char ret_message[CLI_MESSAGE_MAX])
 {
     struct queue_replay r;
     uint64_t version = 0;
@@ -175,12 +222,15 @@ bool usher__replay_queue(struct cli *cli, const struct calls *calls, const char 
     r.message = ret_message;
     good = usher__replay_plan(calls, scope, scenario, &ret->plan, &r.failed, ret_message);
     r.engine = cli->engine;
-    good = good && usher__replay_prepare(r.engine, &r.plan->scope, calls->call[0].start_ms,
-                                         &version, &r.failed, ret_message);
+    if (pace->speed > 0)
+        r.shift_ms = wall_ms() - calls->call[0].start_ms;
+    good = good &&
+           usher__replay_prepare(r.engine, &r.plan->scope, calls->call[0].start_ms + r.shift_ms,
+                                 &version, &r.failed, ret_message);
     begin = usher__clock_us();
-    good = good && play(&r, batch, version - r.plan->version);
+    good = good && play(&r, pace, version - r.plan->version);
     ret->wall_us = usher__clock_us() - begin;
-    good = good && rooms(&r, cli, room_prefix, batch);
+    good = good && rooms(&r, cli, room_prefix, pace->batch);
     *ret_status = r.failed;
     return good;
 }

@@ -18,16 +18,23 @@ struct replay_queue {
     struct replay_rooms rooms; /* one for each served caller */
 };
 
+/* How commands go to the store: @batch of them together.  @speed 0: as fast as it executes them;
+ * else at the times of the record, which begins now, divided by @speed. */
+struct replay_pace {
+    size_t batch;
+    int64_t speed;
+};
+
 /*
  * Run @calls through the queue @scope, with rooms called @room_prefix-N for the visits.  The queue
  * must be empty, and is empty afterwards, also after a failure.  Agents of the record are on duty
- * from the first to the last service of each day.  @batch commands go to the store together. False:
- * ret_status and ret_message have the reason.  In both cases release @ret.
+ * from the first to the last service of each day.  False: ret_status and ret_message have the
+ * reason.  In both cases release @ret.
  */
 bool usher__replay_queue(struct cli *cli, const struct calls *calls, const char *scope,
                          const char *room_prefix, const struct replay_scenario *scenario,
-                         size_t batch, struct replay_queue *ret, enum usher_status *ret_status,
-                         char ret_message[CLI_MESSAGE_MAX]);
+                         const struct replay_pace *pace, struct replay_queue *ret,
+                         enum usher_status *ret_status, char ret_message[CLI_MESSAGE_MAX]);
 void usher__replay_queue_done(struct replay_queue *q);
 
 #endif

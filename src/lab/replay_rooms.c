@@ -167,7 +167,7 @@ static bool play(struct rooms_replay *r, size_t n)
     bool good = true;
 
     memset(&ends, 0, sizeof ends);
-    usher__progress_begin(&progress, "rooms");
+    usher__progress_begin(&progress, "rooms", "commands");
     /* a batch may have all of a room, so that another program's room would be found too late */
     for (size_t i = 0; good && i < n; i++)
         good = add(r, i, LOOKS, r->visits[i].from_ms);

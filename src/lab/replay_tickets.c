@@ -108,7 +108,7 @@ static bool give(struct giving *g, const char *name, enum usher_verb verb, const
     int64_t begin = usher__clock_us();
     bool good = true;
 
-    usher__progress_begin(&progress, name);
+    usher__progress_begin(&progress, name, "commands");
     for (size_t at = 0, k; good && at < n; at += k) {
         k = n - at < g->batch ? n - at : g->batch;
         for (size_t i = 0; i < k; i++)

@@ -292,7 +292,7 @@ bool usher__staffing(const struct calls *calls, const struct replay_scenario *sc
     s->asked = search.load.asked;
     s->erlang_a = by_model(&search.load, s, false);
     s->erlang_c = by_model(&search.load, s, true);
-    usher__progress_begin(&search.progress, "target: agents");
+    usher__progress_begin(&search.progress, "target: agents", NULL);
     good = replay_all(&search);
     usher__progress_end(&search.progress);
     usher__load_done(&search.load);

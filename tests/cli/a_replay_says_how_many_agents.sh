@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # replay: the number of agents for a service level, beside Erlang's models; measured patience; and
-# another number of lines.
+# another number of lines; the speed of the record.
 . "$(dirname "$0")/lib.sh"
 
 # The figures that do not depend on the machine.
@@ -91,6 +91,32 @@ for zone in 0 -300; do
 done
 holds out.txt '"days":[{"day":"2023-12-31",'
 
+# ---- at the speed of the record times 40: its 90 seconds begin now
+cat >slow.csv <<'EOF'
+line,arrival_ms,release_ms,service_ms,patience_ms,wait_ms,agent
+A,1000,61000,60000,,0,ann
+B,2000,71000,10000,,58000,ann
+C,3000,43000,10000,40000,40000,
+D,81000,91000,10000,,0,ann
+EOF
+for store in $STORES; do
+    lines 0 "$USHER" -s "$store" --json replay slow.csv --pool=fast
+    timeless | sed 's/,"series".*//' >wanted.txt
+    begin=$(date +%s%N)
+    lines 0 "$USHER" -s "$store" --json replay slow.csv --pool=slow --speed=40
+    elapsed=$((($(date +%s%N) - begin) / 1000000))
+    timeless | sed 's/,"series".*//' | cmp - wanted.txt || wrong "the result does not depend on the speed, on $store"
+    [ $elapsed -ge 2200 ] || wrong "90 seconds at 40 times the speed take 2.2 s: $elapsed ms"
+    [ "$store" != memory: ] || continue
+    # its last callers are of tomorrow
+    case $(date -u +%H:%M) in 23:5*) continue ;; esac
+    # what happened has the time of this day, and otherwise that of the record
+    lines 0 "$USHER" -s "$store" --json queue stats slow-queue
+    holds out.txt '"seated_today":3,"abandoned_today":1,'
+    lines 0 "$USHER" -s "$store" --json queue stats fast-queue
+    holds out.txt '"seated_today":0,"abandoned_today":0,'
+done
+
 # ---- a page: the same bytes, names are text, and it needs nothing from elsewhere
 name=$(printf '<b>&"\001\377.csv')
 cp days.csv "$name"
@@ -133,6 +159,7 @@ done
 refused --patience=none 'patience is not recorded or measured'
 refused --lines=0 'lines is not a number from 1 to 100000'
 refused --lines=100001 'lines is not a number from 1 to 100000'
+refused --speed=0 'speed is not a number from 1 to 1000000'
 refused --seed=-1 'seed is not a number from 0 to 18446744073709551615'
 expect 2 "$USHER" -s memory: replay steady.csv --agents=2 --patience=measured <<'EOF'
 ! usher: invalid: patience=measured needs the outcome of callers

@@ -12,6 +12,7 @@
 #include "lab/erlang.c"
 #include "lab/patience.c"
 #include "lab/random.c"
+#include "cli/progress.c"
 #include "cli/util.c"
 
 static void near(double value, double wanted, double error)
@@ -191,4 +192,22 @@ TEST(patience_is_unknown_unless_it_is_measured)
     for (size_t i = 0; i < calls.n; i++)
         assert_int_equal(patience[i], record[i].patience_ms);
     (void)usher__cli_resize(patience, 0);
+}
+
+TEST(progress_has_the_rate_and_the_time_left)
+{
+    struct progress p = { .what = "queue", .unit = "commands" };
+    char line[PROGRESS_LINE];
+
+    assert_string_equal(usher__progress_line(line, &p, 50, 200, 999),
+                        "queue [#######.......................]  25 %");
+    assert_string_equal(usher__progress_line(line, &p, 50, 200, 2000),
+                        "queue [#######.......................]  25 %, 25 commands/s, 0:06 left");
+    assert_string_equal(usher__progress_line(line, &p, 1, 601, 10000),
+                        "queue [..............................]   0 %, 0 commands/s, 100:00 left");
+    assert_string_equal(usher__progress_line(line, &p, 201, 200, 2000),
+                        "queue [##############################] 100 %, 100 commands/s, 0:00 left");
+    assert_string_equal(usher__progress_line(line, &p, 300, 0, 2000), "queue 300, 150 commands/s");
+    p.unit = NULL;
+    assert_string_equal(usher__progress_line(line, &p, 7, 0, 2000), "queue 7");
 }

@@ -33,5 +33,7 @@ void usher__answer_notice(FILE *out, const struct usher_notice *notice);
 /* A moment as 2026-11-21T06:38:00.000Z. */
 #define CLI_TIME_MAX 40
 const char *usher__time_text(char to[CLI_TIME_MAX], int64_t ms);
+/* A duration in its largest unit, as 350 ms, 12 s or 3 min. */
+const char *usher__span_text(char to[CLI_TIME_MAX], int64_t ms);
 
 #endif

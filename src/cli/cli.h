@@ -17,6 +17,7 @@
 
 #include "parse/parse.h"
 
+#define SHELL_MODE ".mode" /* text, json or csv: a line of the shell */
 #define CLI_STORE_DEFAULT "sqlite:usher.db"
 #define CLI_MESSAGE_MAX PARSE_MESSAGE_MAX
 

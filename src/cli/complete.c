@@ -156,7 +156,8 @@ static bool is_scope(const struct cli *cli, const struct usher__noun *noun,
     return is;
 }
 
-#define WALK_MS 300 /* of pages in no order */
+#define WALK_MS 300   /* of pages in no order, and of a list */
+#define SUBJECTS 1000 /* of a list */
 
 static int64_t clock_ms(void)
 {
@@ -221,32 +222,88 @@ static void guess_place(struct guess *g)
 
 /* ---- keys and values ------------------------------------------------------------------ */
 
+/* Return whether @verb is a list, without required arguments, whose rows have @field. */
+static bool lists(const struct usher__verb *verb, uint32_t field)
+{
+    uint32_t of;
+
+    for (size_t i = 0; (of = usher_verb_tells(verb->verb, true, i)) != 0; i++)
+        if (of == field)
+            return (verb->flags & USHER__LISTS) != 0 && verb->order == 0;
+    return false;
+}
+
+static bool takes_max(uint32_t verb)
+{
+    uint32_t field;
+    bool required;
+
+    for (size_t i = 0; (field = usher_verb_takes(verb, i, &required)) != 0; i++)
+        if (field == USHER_FIELD_MAX)
+            return true;
+    return false;
+}
+
+/* The values of @field in the lists of @scope that have it: numbers, agents, users, … */
+static void guess_subject(struct guess *g, const struct usher__noun *noun, const char *scope,
+                          uint32_t field)
+{
+    struct usher_value max = USHER_N(USHER_FIELD_MAX, SUBJECTS);
+    struct usher_command command = { .scope = scope, .scope_size = USHER_TO_NUL, .values = &max };
+    struct usher_text name;
+
+    for (unsigned k = 0; k < noun->n_verbs; k++) {
+        struct usher_reply *reply = NULL;
+
+        if (!lists(&noun->verbs[k], field) || !reach(g))
+            continue;
+        command.verb = noun->verbs[k].verb;
+        command.n = takes_max(command.verb);
+        (void)usher_execute(g->cli->engine, &command, 1, WALK_MS, &reply);
+        for (size_t i = 0; reply != NULL && i < reply->n_rows; i++) {
+            name.data = usher_reply_text(reply, i, field, &name.size);
+            if (name.data != NULL && name.size > 0)
+                guess_name(g, &name);
+        }
+        g->more = g->more || reply == NULL || reply->n_rows >= SUBJECTS;
+        usher_reply_done(reply);
+    }
+}
+
+static bool is_text(const struct usher__arg *arg)
+{
+    return arg->type < USHER__ARG_INT && arg->type != USHER__ARG_FIELDS;
+}
+
+/* The value after KEY=.  @scope: NULL if the verb has none. */
 static void guess_value(struct guess *g, const struct usher__noun *noun,
-                        const struct usher__verb *verb, const char *equals)
+                        const struct usher__verb *verb, const char *scope, const char *equals)
 {
     size_t size = (size_t)(equals - g->begin);
 
     for (unsigned i = 0; i < noun->n_args; i++) {
         const struct usher__arg *arg = &noun->args[i];
 
-        if ((verb->keys >> i & 1u) == 0 || arg->type != USHER__ARG_WORD ||
-            strlen(arg->word) != size || memcmp(arg->word, g->begin, size) != 0)
+        if (((verb->keys | verb->order) >> i & 1u) == 0 || !is(g->begin, size, arg->word))
             continue;
         g->size -= size + 1;
         g->begin = equals + 1;
-        for (int64_t k = arg->min; k <= arg->max && arg->words[k] != NULL; k++)
-            guess_try(g, arg->words[k], " ");
+        if (arg->type == USHER__ARG_WORD)
+            for (int64_t k = arg->min; k <= arg->max && arg->words[k] != NULL; k++)
+                guess_try(g, arg->words[k], " ");
+        else if (scope != NULL && is_text(arg))
+            guess_subject(g, noun, scope, arg->code);
         return;
     }
 }
 
 static void guess_key(struct guess *g, const struct usher__noun *noun,
-                      const struct usher__verb *verb)
+                      const struct usher__verb *verb, const char *scope)
 {
     const char *equals = memchr(g->begin, '=', g->size);
 
     if (equals != NULL) {
-        guess_value(g, noun, verb, equals);
+        guess_value(g, noun, verb, scope, equals);
         return;
     }
     for (unsigned i = 0; i < noun->n_args; i++)
@@ -254,6 +311,21 @@ static void guess_key(struct guess *g, const struct usher__noun *noun,
             guess_try(g, noun->args[i].word, "=");
     guess_try(g, "now", "=");
     guess_try(g, "req", "=");
+}
+
+/* The word after NOUN VERB SCOPE and @n others: a required argument that a list has, else a key. */
+static void guess_argument(struct guess *g, const struct usher__noun *noun,
+                           const struct usher__verb *verb, char *const *word, size_t n)
+{
+    size_t place = 0, at = 0;
+
+    for (size_t i = 0; i < n; i++)
+        place += strchr(word[3 + i], '=') == NULL;
+    for (unsigned i = 0; i < noun->n_args; i++)
+        if ((verb->order >> i & 1u) != 0 && at++ == place && is_text(&noun->args[i]))
+            guess_subject(g, noun, word[2], noun->args[i].code);
+    if (g->n == 0)
+        guess_key(g, noun, verb, word[2]);
 }
 
 /* ---- usage --------------------------------------------------------------------------- */
@@ -360,9 +432,9 @@ static void guess_of_noun(struct guess *g, const struct usher__noun *noun, char 
                    (other != NULL && other->run != NULL)))
         guess_scope(g, noun);
     else if (verb != NULL)
-        guess_key(g, noun, verb);
+        guess_argument(g, noun, verb, word, n - 3);
     else if (whole != NULL)
-        guess_key(g, usher__noun(whole->verb >> 8), whole);
+        guess_key(g, usher__noun(whole->verb >> 8), whole, NULL);
     else if (other != NULL && other->run != NULL)
         guess_usage(g, other->usage, n - 1, word + 1);
 }
@@ -375,6 +447,12 @@ static void guess_next(struct guess *g, char *const *word, size_t n)
     if (n == 0) {
         guess_nouns(g);
         guess_programs(g);
+        if (g->cli->shell)
+            guess_try(g, SHELL_MODE, " ");
+    } else if (g->cli->shell && n == 1 && strcmp(word[0], SHELL_MODE) == 0) {
+        guess_try(g, "text", " ");
+        guess_try(g, "json", " ");
+        guess_try(g, "csv", " ");
     } else if (noun != NULL && n == 1) {
         guess_verb(g, noun);
     } else if (noun != NULL) {

@@ -252,6 +252,13 @@ static bool lists_of(const struct usher_operation *command, struct lists *l)
     return l->n > 0 && (usher__verb(verb)->flags & USHER__FIGURES) == 0;
 }
 
+bool usher__csv_has_rows(const struct usher_operation *command)
+{
+    struct lists l;
+
+    return lists_of(command, &l);
+}
+
 static void print_columns(FILE *out, const struct lists *l)
 {
     for (size_t i = 0; i < l->n_columns; i++) {

@@ -13,6 +13,9 @@
  * A verb without rows is refused before it is executed. */
 int usher__csv_run(struct cli *cli, char *const *words, size_t n);
 
+/* Return whether the answer to @command has rows. */
+bool usher__csv_has_rows(const struct usher_operation *command);
+
 /* Report that @what has no rows.  Return the exit code. */
 int usher__csv_refuse(const struct cli *cli, const char *what);
 

@@ -164,8 +164,11 @@ const struct help_topic usher__help_topics[] = {
 "\n"
 "Lines that begin with # and blank lines do nothing.  A line has at most 1 MiB.\n"
 "On a terminal lines can be edited, lines of earlier sessions come back\n"
-"($XDG_STATE_HOME/usher/history), and `quit` ends it.  Tab completes words, names of scopes and\n"
-"values (strategy=); twice, it lists the choices.\n" },
+"($XDG_STATE_HOME/usher/history), and `quit` ends it.  Tab completes words, values (strategy=),\n"
+"names of scopes, and numbers, agents, users and serials in lists; twice, it lists the choices.\n"
+"\n"
+"`.mode json`, `.mode csv` and `.mode text` choose the form of the answers that follow.  With csv,\n"
+"lists are CSV and other answers are words.\n" },
 
     { "import", "add many numbers from a file: usher number import",
 "`usher number import POOL FILE` adds the numbers in FILE (- is standard input), one a line.\n"
@@ -476,6 +479,7 @@ const struct help_topic usher__help_topics[] = {
 "\n"
 "  usher id create orders start=1000\n"
 "  usher id next orders n=10\n"
+"  usher id show orders                     the next id, and the segment\n"
 "\n"
 "  usher scopes                             everything that these lines have made\n"
 "  usher -s redis://127.0.0.1 number stats desk\n"

@@ -5,7 +5,8 @@
  * A sentence is a template with
  *
  *   {NAME}    a value of the row or of the answer: times as dates, codes as words
- *   {NAME/s}  milliseconds, in seconds.  {NAME&} packed fields, as " name=value"
+ *   {NAME/s}  milliseconds, as "350 ms", "12 s" or "3 min".  {NAME&} packed fields, as "
+ * name=value"
  *   {@NAME}   an argument of the command
  *   {=NAME}   settings as word=value, from this one on, in the order of the JSON
  *   {#name}   the number of rows: "1 name", "2 names"
@@ -43,7 +44,7 @@
 #define UNTIL "[STATE=busy*?[, held until {UNTIL}|, held until hangup]|[, rests until {UNTIL}]]"
 #define NUMBER                                                          \
     "{NUMBER} {STATE}[, group {GROUP}][, owner {OWNER}][, node {NODE}]" \
-    "[STATE=busy*?, token {!TOKEN}, for {!AGE/s} s]" UNTIL              \
+    "[STATE=busy*?, token {!TOKEN}, for {!AGE/s}]" UNTIL                \
     "[, {CALLS_TODAY} calls today[CAPPED=1?, no more of them]][, last used {USED}]"
 #define SEGMENT                                                                                     \
     "[NEXT?next {!NEXT}|the limit is reached][HIGHEST?, segment up to {!HIGHEST}|, no segment yet]" \
@@ -60,7 +61,7 @@
     "|PLACE=room? is in room {ROOM}[ of {AGENT}][, token {TOKEN}]"                          \
     "|PLACE=offer? is offered for room {ROOM}[ of {AGENT}] until {!UNTIL}[, token {TOKEN}]" \
     "|PLACE=queue? waits[ in lane {LANE}], {!INDEX} ahead[, {WAITING} in line]"             \
-    "[WAIT_MS?, about {!WAIT_MS/s} s]|PLACE=away? is away"                                  \
+    "[WAIT_MS?, about {!WAIT_MS/s}]|PLACE=away? is away"                                    \
     "| is not here][, visit token {VISIT_TOKEN}]"
 #define AGENT ": [{AGENT}|{@AGENT}] is [{AGENT_STATE}|gone]"
 #define HERE "[ ({REASON})][ until {UNTIL}]"
@@ -101,7 +102,7 @@ static const struct {
     { "number", "stats", ~MISSING,
       ": {TOTAL} numbers: {IDLE_UP} idle+up ({RESTING_NUMBERS} resting, {CAPPED_NUMBERS} capped), "
       "{IDLE_DOWN} idle+down, {BUSY_UP} busy+up, {BUSY_DOWN} busy+down; today {CALLS_TODAY} calls, "
-      "{REFUSED_TODAY} refused; longest hold {LONGEST_HOLD/s} s[SCOPE_MODE=open?|; {SCOPE_MODE}]<: {REASON}>" },
+      "{REFUSED_TODAY} refused; longest hold {LONGEST_HOLD/s}[SCOPE_MODE=open?|; {SCOPE_MODE}]<: {REASON}>" },
     { "number", "set", ~MISSING, ": {=ORDER}<: {REASON}>" },
     { "number", "free sweep list stats set", ALWAYS, "" },
     { "number", "hangup", ALWAYS,
@@ -136,7 +137,7 @@ static const struct {
       ": the token is of another [@AGENT?login of {@AGENT}|visit of {@USER}]" },
     { "queue", "set", ~MISSING, ": {=TTL}<: {REASON}>" },
     { "queue", "stats", ~MISSING,
-      ": {WAITING} wait (longest {LONGEST_WAIT/s} s), {OFFERED} offered, {SEATED} seated, "
+      ": {WAITING} wait (longest {LONGEST_WAIT/s}), {OFFERED} offered, {SEATED} seated, "
       "{USERS_AWAY} away; agents: {AGENTS_IDLE} idle, {AGENTS_OFFERED} offered, {AGENTS_BUSY} busy, "
       "{AGENTS_WRAPUP} wrapup, {AGENTS_PAUSED} paused[<[ ({AGENTS_PAUSED} {REASON})]>]; today {SEATED_TODAY} seated, "
       "{ABANDONED_TODAY} abandoned, {TIMEOUT_TODAY} timed out"
@@ -150,22 +151,22 @@ static const struct {
     { "queue", "sweep", ~MISSING, ": {COUNT} expired" MORE USERS },
     { "queue", "drop", ALWAYS, ": {COUNT} dropped" MORE },
     { "queue", "drain", ~MISSING,
-      ": {COUNT} moved" MORE "<; {USER} {OUTCOME}, waited {WAITED/s} s[, with {AGENT}"
-      "[MATCHED? {!TALKED/s} s]]>" },
+      ": {COUNT} moved" MORE "<; {USER} {OUTCOME}, waited {WAITED/s}[, with {AGENT}"
+      "[MATCHED? {!TALKED/s}]]>" },
     { "queue", "list", ~MISSING, ": {#row}" USERS "[; more after {AFTER}]" },
     { "queue", "lanes", ~MISSING,
-      ": {#lane}<; {LANE}: {WAITING} wait (longest {LONGEST_WAIT/s} s), {SEATED} seated, "
+      ": {#lane}<; {LANE}: {WAITING} wait (longest {LONGEST_WAIT/s}), {SEATED} seated, "
       "today {SEATED_TODAY} seated, {ABANDONED_TODAY} abandoned, {TIMEOUT_TODAY} timed out>"
       "[; more after {AFTER}]" },
     { "queue", "intervals", ~MISSING,
       ": {#quarter hour}<; {QUARTER}: {ARRIVED} arrived, {SEATED_IN} seated, {WITHIN} in time, "
       "{ABANDONED} abandoned, {TIMEOUT} timed out>" },
-    { "queue", "waits", ~MISSING, "<; [UP_TO?{UP_TO/s} s|more]: {SEATED_TOTAL}>" },
+    { "queue", "waits", ~MISSING, "<; [UP_TO?{UP_TO/s}|more]: {SEATED_TOTAL}>" },
     { "queue", "agents", ~MISSING,
       ": {#row}<; {AGENT} {AGENT_STATE}[ ({REASON})], {USED_ROOMS} of {CAPACITY} rooms, served {SERVED}, lanes "
       "{LANES}>[; more after {AFTER}]" },
     { "queue", "history", ~MISSING,
-      ": {#row}<; {USER} {OUTCOME}, waited {WAITED/s} s[, with {AGENT}[MATCHED? {!TALKED/s} s]]>"
+      ": {#row}<; {USER} {OUTCOME}, waited {WAITED/s}[, with {AGENT}[MATCHED? {!TALKED/s}]]>"
       "[; more after {AFTER}]" },
     { "queue", "finish", ALWAYS, "[: user {USER}][, agent {AGENT}][, room {ROOM}]" },
     { "queue", "leave accept reject", ALWAYS,
@@ -246,6 +247,21 @@ const char *usher__time_text(char to[CLI_TIME_MAX], int64_t ms)
         (void)snprintf(to, CLI_TIME_MAX, "%" PRId64, ms);
     else
         (void)snprintf(to, CLI_TIME_MAX, "%s.%03dZ", text, (int)(ms % 1000));
+    return to;
+}
+
+const char *usher__span_text(char to[CLI_TIME_MAX], int64_t ms)
+{
+    if (ms > 0 && ms < 1000)
+        (void)snprintf(to, CLI_TIME_MAX, "%" PRId64 " ms", ms);
+    else if (ms < 120000)
+        (void)snprintf(to, CLI_TIME_MAX, "%" PRId64 " s", ms / 1000);
+    else if (ms < 7200000)
+        (void)snprintf(to, CLI_TIME_MAX, "%" PRId64 " min", ms / 60000);
+    else if (ms < 172800000)
+        (void)snprintf(to, CLI_TIME_MAX, "%" PRId64 " h", ms / 3600000);
+    else
+        (void)snprintf(to, CLI_TIME_MAX, "%" PRId64 " d", ms / 86400000);
     return to;
 }
 
@@ -364,11 +380,11 @@ static struct usher_text text_of(const struct saying *s, const struct usher_valu
     } else if (form == '%') {
         (void)snprintf(few, CLI_TIME_MAX, "%" PRId64 ".%02" PRId64, v->number / 100,
                        v->number % 100);
+    } else if (form == 's') {
+        (void)usher__span_text(few, v->number);
     } else {
-        int64_t number = form == 's' ? v->number / 1000 : v->number;
-
         (void)snprintf(few, CLI_TIME_MAX, type == USHER_TYPE_TOKEN ? "%" PRIu64 : "%" PRId64,
-                       (uint64_t)number);
+                       (uint64_t)v->number);
     }
     t.size = strlen(t.data);
     return t;

@@ -275,17 +275,21 @@ int usher__cli_run(struct cli *cli, char *const *words, size_t n)
     unsigned char *block;
     int rc;
 
-    if (cli->csv && verb != NULL && verb->run != NULL) {
+    if (cli->csv && !cli->shell && verb != NULL && verb->run != NULL) {
         (void)snprintf(message, sizeof message, "%s %s", words[0], words[1]);
         return usher__csv_refuse(cli, message);
     }
     if (verb != NULL && verb->run != NULL)
         return verb->run(cli, words, n);
-    if (cli->csv)
+    if (cli->csv && !cli->shell)
         return usher__csv_run(cli, words, n);
     if (!usher__parse_command(words, n, &command, &block, message)) {
         free(block);
         return usher__cli_fail(cli, USHER_INVALID, "%s", message);
+    }
+    if (cli->csv && usher__csv_has_rows(&command)) { /* .mode csv: others answer in words */
+        free(block);
+        return usher__csv_run(cli, words, n);
     }
     rc = usher__cli_reach(cli, usher__run_use(&command));
     if (rc == 0) {

@@ -16,6 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/csv.h"
 #include "cli/editor.h"
 #include "cli/read_lines.h"
 #include "cli/parse.h"
@@ -85,6 +86,24 @@ static void fail(struct shell *sh, const char *message)
     done(sh, usher__cli_fail(sh->cli, USHER_INVALID, "%s", message));
 }
 
+/* Choose the form of the answers that follow. */
+static void choose_mode(struct shell *sh, const struct words *w)
+{
+    char quoted[PARSE_QUOTE_MAX], message[CLI_MESSAGE_MAX];
+    const char *word = w->n == 2 ? w->word[1] : "";
+    bool json = strcmp(word, "json") == 0, csv = strcmp(word, "csv") == 0;
+
+    flush(sh);
+    if (json || csv || strcmp(word, "text") == 0) {
+        sh->cli->json = json;
+        sh->cli->csv = csv;
+    } else {
+        (void)snprintf(message, sizeof message, "`%s` is not a mode: text, json and csv are",
+                       usher__quote(quoted, word));
+        fail(sh, message);
+    }
+}
+
 /* Run a line that is no single command of the store, outside of a batch.  Return false if it is
  * one. */
 static bool special(struct shell *sh, const struct words *w)
@@ -96,6 +115,10 @@ static bool special(struct shell *sh, const struct words *w)
     if (w->nul &&
         (p->word != NULL || (w->n >= 2 && usher__cli_verb(w->word[0], w->word[1]) != NULL))) {
         fail(sh, "line contains a NUL byte");
+        return true;
+    }
+    if (strcmp(w->word[0], SHELL_MODE) == 0) {
+        choose_mode(sh, w);
         return true;
     }
     if (p->word != NULL) {
@@ -127,7 +150,7 @@ static void take(struct shell *sh, const char *line, size_t size)
     } else if (!usher__parse_words(w, command, &block, message)) {
         free(block);
         fail(sh, message);
-    } else if (usher__run_has_steps(command)) {
+    } else if (usher__run_has_steps(command) || (sh->cli->csv && usher__csv_has_rows(command))) {
         free(block);
         flush(sh); /* the words of @w do not change */
         done(sh, usher__cli_run(sh->cli, w->word, w->n));

@@ -10,6 +10,7 @@
 
 #include <usher/command.h>
 
+#include "cli/answer.h"
 #include "cli/cli.h"
 #include "cli/json.h"
 #include "core/verbs.h"
@@ -72,33 +73,18 @@ static void share(struct table *t, int64_t number)
     add_words(t, text);
 }
 
-static void span_text(char *to, size_t size, int64_t ms)
-{
-    if (ms < 1000)
-        (void)snprintf(to, size, "%" PRId64 " ms", ms);
-    else if (ms < 120000)
-        (void)snprintf(to, size, "%" PRId64 " s", ms / 1000);
-    else if (ms < 7200000)
-        (void)snprintf(to, size, "%" PRId64 " min", ms / 60000);
-    else if (ms < 172800000)
-        (void)snprintf(to, size, "%" PRId64 " h", ms / 3600000);
-    else
-        (void)snprintf(to, size, "%" PRId64 " d", ms / 86400000);
-}
-
 void usher__table_span(struct table *t, int64_t ms)
 {
-    char text[40];
+    char text[CLI_TIME_MAX];
 
-    span_text(text, sizeof text, ms);
-    add_words(t, text);
+    add_words(t, usher__span_text(text, ms));
 }
 
 void usher__table_moment(struct table *t, int64_t ms, int64_t now_ms)
 {
-    char text[40], all[48];
+    char text[CLI_TIME_MAX], all[CLI_TIME_MAX + 8];
 
-    span_text(text, sizeof text, ms > now_ms ? ms - now_ms : now_ms - ms);
+    (void)usher__span_text(text, ms > now_ms ? ms - now_ms : now_ms - ms);
     (void)snprintf(all, sizeof all, ms > now_ms ? "in %s" : "%s ago", text);
     add_words(t, all);
 }

@@ -146,6 +146,32 @@ if grep -q '^#define HAVE_LIBEDIT 1' "${top_builddir:-.}/config.h" 2>/dev/null; 
     done
     over
 
+    # Options, topics and numbers are completed too; .mode chooses the form of answers.
+    session
+    printf 'check --r\t\n' >&3
+    until_said ' scopes, 0 repaired' 1
+    printf 'help exi\t\n' >&3
+    until_said '  0  ok           done' 1
+    printf 'number add p +49301\n' >&3
+    until_said 'ok: +49301 is idle+down' 1
+    printf 'number reg p \t\n' >&3
+    until_said 'ok: +49301 is idle+up' 1
+    printf '.m\tj\t\n' >&3
+    printf 'number stats p\n' >&3
+    until_said '"total":1' 1
+    printf '.mode csv\n' >&3
+    printf 'number list p\n' >&3
+    until_said 'number,state,' 1
+    until_said '+49301,idle+up,' 1
+    printf 'number unreg p +49301\n' >&3 # no list
+    until_said 'ok: +49301 is idle+down' 2
+    printf '.mode text\n' >&3
+    printf 'number list p\n' >&3
+    until_said 'number  state' 1
+    printf '.mode box\n' >&3
+    until_said '`box` is not a mode: text, json and csv are' 1
+    over
+
     # With --json there are objects on a terminal, too; help stays for people.
     session --json
     printf 'number add p 1\n' >&3

@@ -75,6 +75,20 @@ if [ "${WITH_SQLITE:-yes}" = yes ]; then
     completes 'usher number reg sales' 'sales |sales-north '
     completes 'usher number reg ' 'a:b |sales |sales-north ' # others need quotes
     completes 'usher number reg a:' 'b '
+    # what a list has: numbers, agents, users; a key otherwise
+    lines 0 "$USHER" number add sales +49301
+    lines 0 "$USHER" queue set desk ttl=10m
+    lines 0 "$USHER" queue login desk ann lanes=day
+    lines 0 "$USHER" queue apply desk max lane=day
+    lines 0 "$USHER" queue apply desk zoe lane=day
+    completes 'usher number unreg sales ' '+49301 |1 '
+    completes 'usher number unreg sales +' '+49301 '
+    completes 'usher number hangup sales +49301 t' 'token='
+    completes 'usher queue pause desk ' 'ann '
+    completes 'usher queue leave desk ' 'zoe '
+    completes 'usher queue alive desk agent=' 'ann '
+    completes 'usher queue list desk lane=' 'day '
+    completes 'usher queue pause none ' 'token=|if-version=|epoch=|reason=|actor=|now=|req='
     completes 'usher drop number/sales-' 'number/sales-north '
     completes "usher -s sqlite:$dir/none.db number reg " ''
     completes "usher number call p -s 'sqlite:$dir/some.db' o" 'owner='

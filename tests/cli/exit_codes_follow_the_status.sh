@@ -47,7 +47,7 @@ EOF
 ok: 1 number; 100 busy+up, owner a b, token 3, for 0 s, held until 1970-01-01T00:00:01.500Z, 1 calls today, last used 1970-01-01T00:00:01.000Z
 EOF
     expect 0 "$USHER" number stats p now=1400 <<'EOF'
-ok: 1 numbers: 0 idle+up (0 resting, 0 capped), 0 idle+down, 1 busy+up, 0 busy+down; today 1 calls, 3 refused; longest hold 0 s
+ok: 1 numbers: 0 idle+up (0 resting, 0 capped), 0 idle+down, 1 busy+up, 0 busy+down; today 1 calls, 3 refused; longest hold 400 ms
 EOF
     expect 0 "$USHER" number free p all=1 now=1400 <<'EOF'
 ok: 1 freed

@@ -16,7 +16,7 @@ printf '5550101\n5550102\n' >numbers.txt
 usher help examples | sed -n 's/^  \(usher .*\)$/\1/p' | sed 's/   .*//' |
     grep -vE 'redis|dot|trace' >examples
 for noun in number queue room serial id; do
-    [ "$(grep -cE "^usher (--json )?$noun " examples)" -ge 2 ] || wrong "there are examples of $noun"
+    [ "$(grep -cE "^usher (--json )?$noun " examples)" -ge 3 ] || wrong "there are examples of $noun"
 done
 while read -r line; do
     number_of_check=$((number_of_check + 1))

@@ -145,6 +145,26 @@ EOF
     [ "$version" = "$("$USHER" --json -s "$store" number stats sales now=5000)" ] ||
         wrong 'nothing was done'
 done
+# In the shell .mode csv is for lists, and other answers are words; a batch keeps its order.
+number_of_check=$((number_of_check + 1))
+printf '7\n8\n' >numbers
+"$USHER" -s memory: shell >got.txt <<'END'
+.mode csv
+number add p 7
+number add p 8
+scopes number
+number import q numbers
+.mode json
+number show p 9
+.mode tango
+END
+holds got.txt 'ok: 7 is idle+down'
+[ "$(sed -n 3p got.txt | cut -d, -f1-3)" = 'scope,epoch,version' ] || wrong "scopes are CSV: $(cat got.txt)"
+[ "$(sed -n 4p got.txt | cut -d, -f1)" = number/p ] || wrong "the batch keeps its order: $(cat got.txt)"
+holds got.txt 'ok: 2 added'
+holds got.txt '{"status":"missing"'
+holds got.txt '{"status":"invalid","message":"`tango` is not a mode: text, json and csv are"}'
+
 for word in check shell version lua serve; do
     lines 2 "$USHER" --csv -s memory: $word number
     holds err.txt "\`$word\` has no rows"

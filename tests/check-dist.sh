@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# With SOURCE_DATE_EPOCH, `make dist` gives the same bytes whoever makes it and whenever.
+# `make dist` gives the same bytes whoever makes it and whenever: its date is SOURCE_DATE_EPOCH, or that of
+# the commit.
 set -eu
 : "${top_builddir:=.}" "${MAKE:=make}"
 tar --version 2>/dev/null | grep -q 'GNU tar' || {
@@ -13,19 +14,20 @@ unset MAKEFLAGS MFLAGS MAKELEVEL
 name=usher-once-more-$$
 dir=$(mktemp -d)
 trap 'rm -rf "$dir" "$name" "$name.tar.gz"' EXIT
-SOURCE_DATE_EPOCH=1700000000
-export SOURCE_DATE_EPOCH
+unset SOURCE_DATE_EPOCH
 
-for mask in 022 077; do
+dist() { # MASK
     (
-        umask "$mask"
+        umask "$1"
         $MAKE -s dist distdir="$name"
     ) >"$dir/log" 2>&1 || {
         cat "$dir/log"
         exit 1
     }
-    mv "$name.tar.gz" "$dir/$mask.tar.gz"
-done
+    mv "$name.tar.gz" "$dir/$1.tar.gz"
+}
+dist 022
+dist 077
 tar -tzf "$dir/022.tar.gz" | grep -q "^$name/README.md\$" || {
     echo 'that is no distribution'
     exit 1
@@ -37,3 +39,10 @@ cmp "$dir/022.tar.gz" "$dir/077.tar.gz" || {
     diff "$dir/022.list" "$dir/077.list" | head -20
     exit 1
 }
+SOURCE_DATE_EPOCH=1700000000
+export SOURCE_DATE_EPOCH
+dist 022
+if tar -tvzf "$dir/022.tar.gz" --full-time --utc | grep -v ' 2023-11-14 22:13:20 '; then
+    echo 'these have not the date of SOURCE_DATE_EPOCH'
+    exit 1
+fi

@@ -67,6 +67,49 @@ if [ "$count" = 0 ]; then
     exit 1
 fi
 
+# A project of CMake finds the moved folder, the shared library as well as the archive alone, and no
+# other interface.
+if command -v cmake >/dev/null; then
+    mkdir "$stage/project"
+    cat >"$stage/project/CMakeLists.txt" <<'END'
+cmake_minimum_required(VERSION 3.21)
+project(pool C)
+find_package(usher ${WANTED} CONFIG REQUIRED)
+add_executable(pool pool.c)
+target_link_libraries(pool PRIVATE usher::usher)
+END
+    cp "$stage$docdir/examples/pool.c" "$stage/project/"
+    by_cmake() { # FOLDER VERSION
+        rm -rf "$stage/by-cmake"
+        env CC="${CC%% *}" PKG_CONFIG="$PKG_CONFIG" cmake -S "$stage/project" -B "$stage/by-cmake" -DWANTED="$2" \
+            -Dusher_DIR="$1/cmake/usher" >"$stage/cmake.log" 2>&1
+    }
+    uses_cmake() { # FOLDER
+        { by_cmake "$1" 0.1 && cmake --build "$stage/by-cmake"; } >>"$stage/cmake.log" 2>&1 &&
+            "$stage/by-cmake/pool" memory: >>"$stage/cmake.log" || {
+            cat "$stage/cmake.log"
+            echo "CMake cannot use $1"
+            exit 1
+        }
+        echo "a project of CMake uses $1"
+    }
+    uses_cmake "$stage$libdir"
+    for version in 0.2 1.0 0.1.99; do
+        if by_cmake "$stage$libdir" "$version"; then
+            echo "CMake takes this version for $version"
+            exit 1
+        fi
+    done
+    if [ -f "$stage$libdir/libusher.a" ]; then
+        mkdir -p "$stage/static/lib"
+        cp -R "$stage$libdir/cmake" "$stage$libdir/libusher.a" "$stage/static/lib/"
+        cp -R "$stage$prefix/include" "$stage/static/"
+        uses_cmake "$stage/static/lib"
+    fi
+else
+    echo 'left out: a project of CMake, because there is no cmake here'
+fi
+
 # The program of usher(3).
 sed -n '/^\.Bd -literal$/,/^\.Ed$/{/^\./d;s/\\e/\\/g;p;}' "$stage$mandir/man3/usher.3" >"$stage/page.c"
 # shellcheck disable=SC2086

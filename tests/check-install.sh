@@ -116,7 +116,7 @@ sed -n '/^\.Bd -literal$/,/^\.Ed$/{/^\./d;s/\\e/\\/g;p;}' "$stage$mandir/man3/us
 $CC -std=gnu11 -Wall -Wextra -Werror $cflags -o "$stage/page" "$stage/page.c" $libs -pthread
 "$stage$bindir/usher" version
 # Those that need nothing but a store end well, and twice on the same file.
-for name in dialer epoll invoice pool room_server waiting whiteboard workers; do
+for name in dialer epoll ids invoice pool queue room_server waiting whiteboard workers; do
     [ -x "$stage/$name" ] || continue
     for url in memory: "sqlite:$stage/examples.db" "sqlite:$stage/examples.db"; do
         case $name:$url in

@@ -103,7 +103,7 @@ ok version=3
 ok version=3 state=open members=1 since=2 more=0 mark=M
   kind=field state=absent name=topic value=hello there version=3
   kind=member state=here name=ann value= version=2 since=TIME seen=TIME
-ok version=1 cur=0 max=9223372036854775807 period=0 start=1 critical=0 batch=1000 reset=none stamp=take mode=queue lease=300000 requests=10000 authority=0 log=0 prefix=R- suffix= date= width=4 base=0 step=1 radix=10 check=luhn zone=0 overflow=refuse
+ok version=1 cur=0 max=9223372036854775807 period=0 start=1 critical=0 batch=1000 reset=none stamp=take mode=queue lease=300000 requests=10000 authority=0 log=0 push=0 prefix=R- suffix= date= width=4 base=0 step=1 radix=10 check=luhn zone=0 overflow=refuse
 ok version=2 count=3 left=9996
 ok version=3 count=2 left=9996
   number=1 at=TIME serial=R-00018

@@ -618,7 +618,7 @@ mutant 'a holder has no answer in a closed pool' src/nouns/number/number_calls.c
     's/^        (to.status == USHER_OK \&\& forbidden(w) != USHER_NUMBER_WHY_NONE))/        forbidden(w) != USHER_NUMBER_WHY_NONE)/' \
     $memory 'closed_pool*'
 mutant 'script: the fast path gives numbers of a closed pool' backends/redis/lua/number_fast_begin.lua \
-    's/K.OUTAGE_FROM - 1) == K.SETTINGS_OFF/K.OUTAGE_FROM - 1) ~= nil/' $redis 'closed_pool*'
+    's/plain = plain and usual and order/plain = plain and order/' $redis 'closed_pool*'
 mutant 'a match ends when nobody is left' src/nouns/queue/queue_match.c \
     's/(status != USHER_OK || run->n_matched >= USHER__EXPIRE_MAX)/(status != USHER_OK)/' $memory 'a_match_ends*'
 mutant 'script: a match ends when nobody is left' backends/redis/lua/queue_agents.lua \
@@ -914,8 +914,16 @@ mutant 'redis: scopes stay taken while replicas are waited for' backends/redis/b
 mutant 'redis: replicas are waited for beyond the deadline' backends/redis/batch.c \
     's/^    return left - (back < left \/ 2/    return left + (back < left \/ 2/' \
     tests/fault/test_redis_wait 'wait_ends_at_the_deadline'
-mutant 'script: a change is not published' backends/redis/lua/room_fast_end.lua 's/^if S.push then/if false then/' \
+mutant 'script: a change is not published' backends/redis/lua/dispatch.lua 's/^    if push > 0 then/    if false then/' \
     tests/fault/test_redis_push 'each_change*'
+mutant 'script: a change of a scope with push is not published' backends/redis/lua/dispatch.lua \
+    's/(settings and byte(settings, K.PUSH_AT) == 1 or /(/' tests/fault/test_redis_push 'each_change_of*'
+mutant 'script: that push begins is not published' backends/redis/lua/dispatch.lua \
+    's/ or S.set_changed and S.set\[K.SET_PUSH + 1\] == 1) then/) then/' tests/fault/test_redis_push 'each_change_of*'
+mutant 'script: a repeated command is published' backends/redis/lua/dispatch.lua \
+    's/ or version ~= begun and version or 0/ or version/' tests/fault/test_redis_push 'each_change_of*'
+mutant 'script: push turns the fast path off' backends/redis/lua/number_fast_begin.lua \
+    's/ or later == K.SETTINGS_PUSH$//' tests/fault/test_redis_push 'each_change_of_a_pool*'
 mutant 'script: that push ends is not published' backends/redis/lua/room.lua 's/ and S.set\[K.SET_PUSH + 1\] ~= 1 then return end/ then return end/' \
     tests/fault/test_redis_push 'each_change*'
 mutant 'script: each join of an interval is published' backends/redis/lua/room.lua 's/^    if wait > 0 and S.now < math.abs(till) then/    if false then/' \
@@ -930,6 +938,10 @@ mutant 'a published version is not read' src/engine/hear.c 's/^        if (again
     tests/fault/test_redis_listen 'a_message*'
 mutant 'a follower does not notice that push ends' src/engine/hear.c 's/^        if (may_change_push(h, n))/        if (false)/' \
     tests/fault/test_redis_listen 'push_can*'
+mutant 'a follower does not notice that its scope is dropped' src/engine/hear.c \
+    's/n->verb == usher__steps((unsigned)n->noun)->drop_verb/false/' tests/fault/test_redis_listen 'a_scope_without*'
+mutant 'a follower does not subscribe without a log' src/engine/hear.c 's/ || r->status == USHER_REFUSED) \&\&/) \&\&/' \
+    tests/fault/test_redis_listen 'a_scope_without*'
 mutant 'the log is not read when a subscription begins' src/engine/hear.c 's/^        if (h->subscribed)$/        if (false)/' \
     tests/fault/test_redis_listen 'a_change_before*'
 mutant 'a follower without a subscription reads the log seldom' src/engine/hear.c 's/^        h->subscribed = event == USHER_LISTEN_ON;/        h->subscribed = true;/' \
@@ -942,9 +954,9 @@ mutant 'redis: a refused subscription is not logged' backends/redis/listen.c 's/
     tests/fault/test_redis_listen 'a_user*'
 mutant 'redis: a long message is taken' backends/redis/conn.c 's/^        if (c->listens \&\&$/        if (false \&\&/' \
     tests/fault/test_redis_listen 'any_message*'
-mutant 'script: who may not publish is not told' backends/redis/lua/room.lua 's/^            S.must_publish()/            S.publisher()/' \
+mutant 'script: who may not publish is not told' backends/redis/lua/common.lua 's/^    if S.pset then S.must_publish() end//' \
     tests/fault/test_redis_push 'a_user_without_publish_gets_an_error'
-mutant 'script: a cluster is told as one server is' backends/redis/lua/room.lua "s/ and 'SPUBLISH' or 'PUBLISH'/ and 'PUBLISH' or 'PUBLISH'/" \
+mutant 'script: a cluster is told as one server is' backends/redis/lua/publisher.lua "s/ and 'SPUBLISH' or 'PUBLISH'/ and 'PUBLISH' or 'PUBLISH'/" \
     tests/fault/test_redis_push 'a_channel*'
 mutant 'usher: how a server is set up is told with each command' src/main.c 's/^    cli->notices = p->word != NULL.*/    cli->notices = true;/' \
     tests/cli/the_servers_behind_a_store_are_told_of.sh
@@ -1254,7 +1266,7 @@ mutant 'Redis: the scopes of a node that has answered wait for the others' backe
     tests/cluster/test_cluster_cases 'an_answered_scope_is_released_before_other_nodes_answer'
 mutant 'what is due while its scope is swept is not swept again' src/engine/hear_sweep.c 's/    if (h->sweeps || (h->follows/    if ((h->follows/' \
     tests/cluster/test_cluster_rooms 'a_room*'
-mutant 'authority: a rule that is made again has no log' src/nouns/serial/serial_authority.c 's/        !usher_unpack_int(&u, &s->log))/        !usher_unpack_int(\&u, \&s->log) || (s->log = 0) != 0)/' \
+mutant 'authority: a rule that is made again has no log' src/nouns/serial/serial_authority.c 's/        !usher_unpack_int(&u, &s->log) || !usher_unpack_int/        !usher_unpack_int(\&u, \&s->log) || (s->log = 0) != 0 || !usher_unpack_int/' \
     tests/fault/test_rollback 'followers_receive_a_rollback_and_what_is_granted_again'
 mutant 'script: those of another day hide behind the capped' backends/redis/lua/number.lua 's/(r.N_DAY + 9)/(r.N_DAY + 99)/' \
     $redis 'a_number_of_another_day_is_found_after_1000_capped'

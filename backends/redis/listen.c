@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The listener receives the versions that scripts publish (lua/room_fast_end.lua), on connections
- * that subscribe, one to each node that has a room with a follower.
+ * The listener receives the versions that scripts publish (lua/dispatch.lua), on connections that
+ * subscribe, one to each node that has a scope with a follower.
  *
- * A room with followers is a channel.  A channel without a subscription is in the list `todo`: the
+ * A scope with followers is a channel.  A channel without a subscription is in the list `todo`: the
  * next step subscribes to it at the node that has its slot now, as soon as the connection to that
  * node is ready.  When a subscription ends (the connection breaks, the slot moves, the node is no
  * master any more), the channel is put back into that list.  So the first subscription and one
@@ -52,7 +52,7 @@
 
 struct ear;
 
-/* A room with followers. */
+/* A scope with followers. */
 struct channel {
     struct channel *next;    /* in its list of the table */
     struct channel *then;    /* in `todo` or `later` */
@@ -66,7 +66,7 @@ struct channel {
     unsigned moves;     /* redirects since it was IN */
     int64_t not_before; /* OUT: no try before this time */
     enum usher_noun noun;
-    struct usher_text scope, name; /* the name is the key of the room's hash */
+    struct usher_text scope, name; /* the name is the key of the scope's hash */
     char text[];
 };
 
@@ -386,7 +386,7 @@ static bool ear_begin(const struct usher_listener *l, struct ear *e)
     return true;
 }
 
-/* Query by which command scripts publish on this server (S.publisher() in lua/room.lua). */
+/* Query by which command scripts publish on this server (lua/publisher.lua). */
 static enum usher_status ask_kind(struct ear *e)
 {
     usher__redis_conn_begin(e->r->conn, 2);
@@ -423,7 +423,7 @@ static void refused(struct usher_listener *l, const struct ear *e, const struct 
     if (l->told)
         return;
     l->told = true;
-    (void)snprintf(line, sizeof line, "%s: followers of rooms read their logs instead",
+    (void)snprintf(line, sizeof line, "%s: followers read their logs instead",
                    usher__redis_conn_explain(e->r->conn, reply));
     usher__redis_log(e->r, USHER_LOG_WARNING, line);
 }

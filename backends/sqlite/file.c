@@ -125,7 +125,8 @@ static const char create[] =
     " s1 AS lease_ms, s2 AS rest_ms, s3 AS daily, s4 AS zone_min, s5 AS strict,"
     " s6 AS sticky_ms, s7 AS sticky_max, s8 AS requests, s9 AS gap_ms, s10 AS log,"
     " s11 AS lease_max_ms, s12 AS outage_ms,"
-    " CASE s13 WHEN 1 THEN 'open' WHEN 2 THEN 'closed' WHEN 3 THEN 'stopped' END AS mode"
+    " CASE s13 WHEN 1 THEN 'open' WHEN 2 THEN 'closed' WHEN 3 THEN 'stopped' END AS mode,"
+    " s14 AS push"
     /* end */
     " FROM scope WHERE noun = 1 AND c0 = 0;" /* not those that were dropped */
     USHER__RECORD_VIEWS

@@ -141,7 +141,7 @@ class Customer extends Page {
     // Open the chat room, or open it again after a loss of the store.
     async enter() {
         const { id, name, topic, since } = this;
-        await usher.once('room', 'open', `chat-${id}`, { ttl: '60s', linger: '60s' });
+        await usher.once('room', 'open', `chat-${id}`, { ttl: '60s', linger: '60s', push: 1 });
         await usher.once('room', 'join', `chat-${id}`, id);
         await usher.once('room', 'set', `chat-${id}`, 'name', name, '--', { topic, since });
     }
@@ -449,7 +449,7 @@ async function serve(request, response) {
 // The scopes and their settings.  After a loss of the whole store the first customer that comes back would
 // make a queue with other settings.
 async function settings() {
-    await usher.once('queue', 'set', 'chat', { offer: '30s', wrapup: option('wrapup', '5s'), log: 1000 });
+    await usher.once('queue', 'set', 'chat', { offer: '30s', wrapup: option('wrapup', '5s'), log: 1000, push: 1 });
     await usher.once('serial', 'rule', 'case', { prefix: 'C-', width: 5, mode: 'gapfree', lease: 0 });
     for (const number of ['+4930111', '+4930112']) {
         await usher.once('number', 'add', 'callerid', number);

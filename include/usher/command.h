@@ -397,10 +397,10 @@ enum usher_watch_flag {
  *
  * Changes by other engines
  * are delivered with the next change of this one, or with USHER_WATCH_ALL within half a second.  On
- * Redis the engine subscribes to a room with push=1, and the notice of such a change comes at once;
- * usher_collect(), usher_work() and usher_fd() do that, too.  The log is read by usher_collect() or
- * usher_work() as if `changes` were posted, and repeatedly until there is an answer;
- * usher_timeout() returns the time.
+ * Redis the engine subscribes to a scope with push=1, and the notice of such a change comes at
+ * once; usher_collect(), usher_work() and usher_fd() do that, too.  The log is read by
+ * usher_collect() or usher_work() as if `changes` were posted, and repeatedly until there is an
+ * answer; usher_timeout() returns the time.
  *
  * With USHER_WATCH_TEND (one scope) expiries are applied in time, without another command: a hold
  * or a rest ends, an agent's wrap-up is over and the next caller is seated, a room without members

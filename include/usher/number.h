@@ -132,11 +132,14 @@ struct usher_number_settings {
     int64_t outage_ms;
     /* closed or stopped: no new calls; those that hold a number keep it; default open */
     enum usher_scope_mode scope_mode;
+    /* 1: Redis publishes new versions, on the channel {POOL}:number; see push in
+     * usher_room_settings (room.h); default USHER_NONE */
+    int64_t push;
 };
 #ifdef __cplusplus
 #define USHER_NUMBER_SETTINGS_INIT \
     { sizeof(struct usher_number_settings), (enum usher_number_order)0, 0, 0, 0, 0, 0, 0, 0, 0, \
-    0, 0, 0, 0, (enum usher_scope_mode)0 }
+    0, 0, 0, 0, (enum usher_scope_mode)0, 0 }
 #else
 #define USHER_NUMBER_SETTINGS_INIT { .size = sizeof(struct usher_number_settings) }
 #endif

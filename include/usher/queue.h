@@ -248,12 +248,15 @@ struct usher_queue_settings {
     /* closed: no new users, those that wait are served; stopped: none is served, either;
      * default open */
     enum usher_scope_mode scope_mode;
+    /* 1: Redis publishes new versions, on the channel {QUEUE}:queue; see push in
+     * usher_room_settings (room.h); default USHER_NONE */
+    int64_t push;
 };
 #ifdef __cplusplus
 #define USHER_QUEUE_SETTINGS_INIT \
     { sizeof(struct usher_queue_settings), 0, (enum usher_queue_trigger)0, (enum \
     usher_queue_strategy)0, 0, 0, 0, 0, 0, (enum usher_queue_requeue)0, 0, 0, 0, 0, 0, 0, 0, 0, \
-    (enum usher_scope_mode)0 }
+    (enum usher_scope_mode)0, 0 }
 #else
 #define USHER_QUEUE_SETTINGS_INIT { .size = sizeof(struct usher_queue_settings) }
 #endif

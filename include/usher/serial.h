@@ -233,12 +233,16 @@ struct usher_serial_settings {
     /* maximum notices kept for changes and watch; USHER_NONE: no log; 0 to 100,000; default
      * USHER_NONE */
     int64_t log;
+    /* 1: Redis publishes new versions, on the channel {RULE}:serial; see push in
+     * usher_room_settings (room.h); default USHER_NONE */
+    int64_t push;
 };
 #ifdef __cplusplus
 #define USHER_SERIAL_SETTINGS_INIT \
     { sizeof(struct usher_serial_settings), NULL, NULL, NULL, 0, 0, 0, 0, 0, (enum \
     usher_serial_check_digit)0, 0, 0, 0, (enum usher_serial_reset)0, 0, (enum \
-    usher_serial_stamp)0, (enum usher_serial_mode)0, (enum usher_serial_overflow)0, 0, 0, 0, 0 }
+    usher_serial_stamp)0, (enum usher_serial_mode)0, (enum usher_serial_overflow)0, 0, 0, 0, 0, \
+    0 }
 #else
 #define USHER_SERIAL_SETTINGS_INIT { .size = sizeof(struct usher_serial_settings) }
 #endif

@@ -38,6 +38,7 @@ static const struct usher__member number_settings[] = {
     MEMBER(struct usher_number_settings, lease_max_ms, LEASE_MAX, LEASE_MAX, NUMBER),
     MEMBER(struct usher_number_settings, outage_ms, OUTAGE, OUTAGE, NUMBER),
     MEMBER(struct usher_number_settings, scope_mode, SCOPE_MODE, SCOPE_MODE, CODE),
+    MEMBER(struct usher_number_settings, push, PUSH, PUSH, NUMBER),
 };
 GIVE(number, settings)
 

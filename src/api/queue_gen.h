@@ -44,6 +44,7 @@ static const struct usher__member queue_settings[] = {
     MEMBER(struct usher_queue_settings, ask_again_ms, ASK_AGAIN, ASK_AGAIN, NUMBER),
     MEMBER(struct usher_queue_settings, strict, STRICT, STRICT, NUMBER),
     MEMBER(struct usher_queue_settings, scope_mode, SCOPE_MODE, SCOPE_MODE, CODE),
+    MEMBER(struct usher_queue_settings, push, PUSH, PUSH, NUMBER),
 };
 GIVE(queue, settings)
 

@@ -40,6 +40,7 @@ static const struct usher__member serial_settings[] = {
     MEMBER(struct usher_serial_settings, requests, REQUESTS, REQUESTS, NUMBER),
     MEMBER(struct usher_serial_settings, authority, AUTHORITY, AUTHORITY, NUMBER),
     MEMBER(struct usher_serial_settings, log, LOG, LOG, NUMBER),
+    MEMBER(struct usher_serial_settings, push, PUSH, PUSH, NUMBER),
 };
 GIVE(serial, settings)
 

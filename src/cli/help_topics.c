@@ -250,7 +250,7 @@ const struct help_topic usher__help_topics[] = {
 "  --max=N     end after N notices\n"
 "  --once      end when there is nothing more to read\n"
 "  --every=MS  read the logs at this interval; without it, when there is something new:\n"
-"              within half a second, and at once in a room with push=1 on Redis\n"
+"              within half a second, and at once in a scope with push=1 on Redis\n"
 "  --for=MS    end after this time\n"
 "\n"
 "A log that does not reach back that far (stale), a scope that does not exist (missing) and one\n"

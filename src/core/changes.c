@@ -67,6 +67,16 @@ bool usher__changes_pushes(enum usher_noun noun)
     return verb != NULL && field_of(noun, verb, USHER_FIELD_PUSH) != NULL;
 }
 
+bool usher__changes_set_push(unsigned verb)
+{
+    const struct usher__verb *v = usher__verb(verb);
+    const struct usher__noun *noun = v != NULL ? usher__noun(verb >> 8) : NULL;
+    unsigned at =
+        noun != NULL && USHER_FIELD_PUSH < noun->n_arg_at ? noun->arg_at[USHER_FIELD_PUSH] : 0;
+
+    return at != 0 && ((v->order | v->keys) >> (at - 1) & 1u) != 0;
+}
+
 void usher__changes_of(const struct usher_result *r, struct usher__changes *ret)
 {
     const struct usher__noun *noun = usher__noun((unsigned)r->noun);

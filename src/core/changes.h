@@ -24,6 +24,9 @@ struct usher__changes {
 /* Return whether @noun has the setting `push`. */
 bool usher__changes_pushes(enum usher_noun noun);
 
+/* Return whether @verb can change it. */
+bool usher__changes_set_push(unsigned verb);
+
 void usher__changes_of(const struct usher_result *r, struct usher__changes *ret);
 
 /* Return whether @epoch at @version belongs to the same history as @from_epoch at @from.  A serial

@@ -367,6 +367,35 @@ static const struct usher__noun *stored(const char *word)
     return noun != NULL && usher__steps(noun->noun) != NULL ? noun : NULL;
 }
 
+/* Return the position of the setting `push` in scope.settings; USHER_SETTINGS: there is none. */
+static int push_setting(const struct usher__steps *steps)
+{
+    const struct usher__field *told;
+    const struct usher__arg *given;
+
+    for (unsigned i = 0;
+         steps->settings_verb != 0 && usher__setting(steps->settings_verb, i, &told, &given); i++)
+        if (told->code == USHER_FIELD_PUSH)
+            return (int)i;
+    for (int i = 0; i < USHER_SETTINGS; i++)
+        if (steps->setting_names[i] != NULL && strcmp(steps->setting_names[i], "PUSH") == 0)
+            return i;
+    return USHER_SETTINGS;
+}
+
+/* Write the last byte of that setting among the packed ones.  A noun without it has a position
+ * after the last one, and no argument. */
+static void push_lua(struct usher__out *o, const struct usher__steps *steps)
+{
+    int at = push_setting(steps);
+
+    usher__print_int(o, "PUSH_", "AT", 7LL * (at + 1));
+    if (at == USHER_SETTINGS) {
+        usher__print_int(o, "SET_", "PUSH", at);
+        usher__print_int(o, "ARG_", "PUSH", 0);
+    }
+}
+
 /* Write constants of the noun's steps: counts, settings, defaults, and its own. */
 static void steps_lua(struct usher__out *o, const struct usher__noun *noun, bool direct)
 {
@@ -401,6 +430,7 @@ static void steps_lua(struct usher__out *o, const struct usher__noun *noun, bool
             usher__print_int(o, "SET_", steps->setting_names[i], i);
     if (steps->settings_verb != 0)
         settings_lua(o, steps->settings_verb);
+    push_lua(o, steps);
     for (const struct usher__constant *c = steps->constants; c->name != NULL; c++)
         usher__print_int(o, "", c->name, (long long)c->value);
     if (direct)

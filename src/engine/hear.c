@@ -46,6 +46,7 @@
 #include "change/memory.h"
 #include "change/hooks.h"
 #include "change/result.h"
+#include "change/work.h"
 #include "engine/watch.h"
 #include "engine/hear_parts.h"
 
@@ -248,9 +249,8 @@ static void newer(struct usher__heard *h, uint64_t epoch, uint64_t version)
 /* Return whether @n may be a change of the setting `push`. */
 static bool may_change_push(const struct usher__heard *h, const struct usher_notice *n)
 {
-    const struct usher__verb *verb = usher__verb((unsigned)n->verb);
-
-    return h->may_listen && verb != NULL && (verb->flags & USHER__CREATES) != 0;
+    return h->may_listen && (usher__changes_set_push((unsigned)n->verb) ||
+                             n->verb == usher__steps((unsigned)n->noun)->drop_verb);
 }
 
 static void follow(struct usher__heard *h, const struct usher_notice *n)
@@ -389,7 +389,8 @@ static bool is_published(const struct usher_result *r)
     struct usher__changes changes;
 
     usher__changes_of(r, &changes);
-    return (r->status == USHER_OK || r->status == USHER_STALE) && changes.pushes;
+    return (r->status == USHER_OK || r->status == USHER_STALE || r->status == USHER_REFUSED) &&
+           changes.pushes;
 }
 
 static enum then read_answer(struct usher__heard *h, const struct usher_result *r)

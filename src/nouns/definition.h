@@ -7,7 +7,7 @@
 
 #include "change/hooks.h"
 
-#define USHER__SERIAL_FORM 1 /* the format; raised when it changes */
+#define USHER__SERIAL_FORM 2 /* the format; raised when it changes */
 #define USHER__ID_FORM 1
 size_t usher__serial_form_pack(const struct usher_serial_result_settings *set, int64_t max,
                                const struct usher_text *format, unsigned char to[USHER__FORM_MAX]);

@@ -49,7 +49,7 @@ cat >wanted_talk <<'END'
 > queue lanes desk now=33000
 {"status":"ok","epoch":"E","version":10,"due":44000,"now":33000,"lanes":[{"lane":"default","waiting":1,"longest_wait":0,"offered":0,"seated":0,"away":0,"seated_today":2,"abandoned_today":1,"timeout_today":0,"finished_today":2,"arrived_today":3,"within_today":2,"abandoned_within_today":1,"service_level":1.0000,"wait":8498,"talk":15999}],"next":null}
 > queue set desk offer=5000 now=33000
-{"status":"ok","epoch":"E","version":11,"due":44000,"now":33000,"ttl":15000,"trigger":"auto","strategy":"longest-idle","offer":5000,"wrapup":0,"limit":0,"maxwait":0,"grace":0,"requeue":"front","history":1000,"zone":0,"service":20000,"requests":10000,"archive":0,"log":0,"again":5000,"strict":0,"mode":"open"}
+{"status":"ok","epoch":"E","version":11,"due":44000,"now":33000,"ttl":15000,"trigger":"auto","strategy":"longest-idle","offer":5000,"wrapup":0,"limit":0,"maxwait":0,"grace":0,"requeue":"front","history":1000,"zone":0,"service":20000,"requests":10000,"archive":0,"log":0,"again":5000,"strict":0,"mode":"open","push":0}
 > queue login desk bob capacity=2 lanes=default,vip now=34000
 {"status":"ok","epoch":"E","version":13,"due":39000,"now":34000,"agent":"bob","state":"offered","rooms":["E.12.1","E.12.2"],"token":"12"}
 > queue where desk u3 now=34000

@@ -84,11 +84,11 @@ cat >wanted_talk <<'EOF'
 > number sweep p now=6000
 {"status":"same","epoch":"E","version":8,"due":null,"expired":0,"more":false}
 > number set p order=most-recent lease=60000 rest=10 daily=5 zone=60 strict=1 sticky=1000 sticky-max=3 requests=9 now=6000
-{"status":"ok","epoch":"E","version":9,"due":null,"order":"most-recent","lease":60000,"rest":10,"daily":5,"zone":60,"strict":1,"sticky":1000,"sticky_max":3,"requests":9,"gap":0,"log":0,"lease_max":0,"outage":0,"mode":"open"}
+{"status":"ok","epoch":"E","version":9,"due":null,"order":"most-recent","lease":60000,"rest":10,"daily":5,"zone":60,"strict":1,"sticky":1000,"sticky_max":3,"requests":9,"gap":0,"log":0,"lease_max":0,"outage":0,"mode":"open","push":0}
 > number set p strict=1 now=6000
-{"status":"same","epoch":"E","version":9,"due":null,"order":"most-recent","lease":60000,"rest":10,"daily":5,"zone":60,"strict":1,"sticky":1000,"sticky_max":3,"requests":9,"gap":0,"log":0,"lease_max":0,"outage":0,"mode":"open"}
+{"status":"same","epoch":"E","version":9,"due":null,"order":"most-recent","lease":60000,"rest":10,"daily":5,"zone":60,"strict":1,"sticky":1000,"sticky_max":3,"requests":9,"gap":0,"log":0,"lease_max":0,"outage":0,"mode":"open","push":0}
 > number set p now=6000
-{"status":"ok","epoch":"E","version":9,"due":null,"order":"most-recent","lease":60000,"rest":10,"daily":5,"zone":60,"strict":1,"sticky":1000,"sticky_max":3,"requests":9,"gap":0,"log":0,"lease_max":0,"outage":0,"mode":"open"}
+{"status":"ok","epoch":"E","version":9,"due":null,"order":"most-recent","lease":60000,"rest":10,"daily":5,"zone":60,"strict":1,"sticky":1000,"sticky_max":3,"requests":9,"gap":0,"log":0,"lease_max":0,"outage":0,"mode":"open","push":0}
 > number call p owner=c group=B,A now=6000
 {"status":"ok","epoch":"E","version":10,"due":66000,"now":6000,"number":"100","token":"10","until":66000,"state":"busy+up"}
 > number call p owner=c group=B now=6000
@@ -144,7 +144,7 @@ cat >wanted_talk <<'EOF'
 > number changes c
 {"status":"refused","epoch":"E","version":1,"due":null,"message":"there is no change log: set log=N to keep the last N changes"}
 > number set c log=2 lease=500 now=6000
-{"status":"ok","epoch":"E","version":2,"due":null,"order":"longest-idle","lease":500,"rest":0,"daily":0,"zone":0,"strict":0,"sticky":604800000,"sticky_max":10000,"requests":10000,"gap":0,"log":2,"lease_max":0,"outage":0,"mode":"open"}
+{"status":"ok","epoch":"E","version":2,"due":null,"order":"longest-idle","lease":500,"rest":0,"daily":0,"zone":0,"strict":0,"sticky":604800000,"sticky_max":10000,"requests":10000,"gap":0,"log":2,"lease_max":0,"outage":0,"mode":"open","push":0}
 > number reg c 1 now=6000
 {"status":"ok","epoch":"E","version":3,"due":null,"state":"idle+up"}
 > number changes c since=1 max=1

@@ -8,7 +8,7 @@ cat >wanted_talk <<'EOT'
 > serial check ord
 {"status":"missing","epoch":"0","version":0,"due":null}
 > serial rule ord prefix=O date=%Y%m%d base=1000 max=12 batch=3 now=1699920000000
-{"status":"ok","epoch":"E","version":1,"due":null,"prefix":"O","suffix":"","date":"%Y%m%d","width":0,"base":1000,"start":1,"step":1,"radix":10,"check":"none","max":12,"critical":0,"batch":3,"reset":"none","zone":0,"stamp":"take","mode":"queue","overflow":"refuse","lease":300000,"requests":10000,"authority":0,"log":0,"cur":0}
+{"status":"ok","epoch":"E","version":1,"due":null,"prefix":"O","suffix":"","date":"%Y%m%d","width":0,"base":1000,"start":1,"step":1,"radix":10,"check":"none","max":12,"critical":0,"batch":3,"reset":"none","zone":0,"stamp":"take","mode":"queue","overflow":"refuse","lease":300000,"requests":10000,"authority":0,"log":0,"push":0,"cur":0}
 > serial fill ord 5 now=1699920000000
 {"status":"ok","epoch":"E","version":2,"due":null,"made":5,"left":7}
 > serial check ord now=1699920000000
@@ -46,7 +46,7 @@ cat >wanted_talk <<'EOT'
 > serial reserve ord now=1699920000000
 {"status":"refused","epoch":"E","version":10,"due":null,"serial":null,"token":"0","until":null,"why":"mode"}
 > serial rule inv prefix=INV- date=%Y- width=6 reset=year mode=gapfree check=damm now=1699920000000
-{"status":"ok","epoch":"E","version":1,"due":null,"prefix":"INV-","suffix":"","date":"%Y-","width":6,"base":0,"start":1,"step":1,"radix":10,"check":"damm","max":"9223372036854775807","critical":0,"batch":1000,"reset":"year","zone":0,"stamp":"take","mode":"gapfree","overflow":"refuse","lease":300000,"requests":10000,"authority":0,"log":0,"cur":0}
+{"status":"ok","epoch":"E","version":1,"due":null,"prefix":"INV-","suffix":"","date":"%Y-","width":6,"base":0,"start":1,"step":1,"radix":10,"check":"damm","max":"9223372036854775807","critical":0,"batch":1000,"reset":"year","zone":0,"stamp":"take","mode":"gapfree","overflow":"refuse","lease":300000,"requests":10000,"authority":0,"log":0,"push":0,"cur":0}
 > serial reserve inv owner=a now=1699920000000
 {"status":"ok","epoch":"E","version":2,"due":1699920300000,"now":T,"serial":"INV-2023-0000012","token":"2","until":1699920300000,"number":1,"state":"held"}
 > serial reserve inv lease=1000 now=1699920000000

@@ -33,7 +33,7 @@ for store in $STORES; do
 > queue login d ann now=1000
 {"status":"ok","epoch":"E","version":1,"due":16000,"now":1000,"agent":"ann","state":"idle","rooms":["E.1.1"],"token":"1"}
 > queue set d archive=5 now=1000
-{"status":"ok","epoch":"E","version":2,"due":16000,"now":1000,"ttl":15000,"trigger":"auto","strategy":"longest-idle","offer":0,"wrapup":0,"limit":0,"maxwait":0,"grace":0,"requeue":"front","history":1000,"zone":0,"service":20000,"requests":10000,"archive":5,"log":0,"again":5000,"strict":0,"mode":"open"}
+{"status":"ok","epoch":"E","version":2,"due":16000,"now":1000,"ttl":15000,"trigger":"auto","strategy":"longest-idle","offer":0,"wrapup":0,"limit":0,"maxwait":0,"grace":0,"requeue":"front","history":1000,"zone":0,"service":20000,"requests":10000,"archive":5,"log":0,"again":5000,"strict":0,"mode":"open","push":0}
 > queue apply d zoe now=1000
 {"status":"ok","epoch":"E","version":4,"due":16000,"now":1000,"place":"room","room":"E.1.1","agent":"ann","token":"4","visit":"E.4","visit_token":"3"}
 > queue leave d zoe now=1000
@@ -41,7 +41,7 @@ for store in $STORES; do
 > drop queue/d --yes
 {"status":"refused","message":"drop queue/d: 1 ended visits are not yet in the history: drain them, or set archive=0"}
 > queue set d archive=0 now=1000
-{"status":"ok","epoch":"E","version":6,"due":16000,"now":1000,"ttl":15000,"trigger":"auto","strategy":"longest-idle","offer":0,"wrapup":0,"limit":0,"maxwait":0,"grace":0,"requeue":"front","history":1000,"zone":0,"service":20000,"requests":10000,"archive":0,"log":0,"again":5000,"strict":0,"mode":"open"}
+{"status":"ok","epoch":"E","version":6,"due":16000,"now":1000,"ttl":15000,"trigger":"auto","strategy":"longest-idle","offer":0,"wrapup":0,"limit":0,"maxwait":0,"grace":0,"requeue":"front","history":1000,"zone":0,"service":20000,"requests":10000,"archive":0,"log":0,"again":5000,"strict":0,"mode":"open","push":0}
 > drop queue/d --yes
 {"status":"ok","epoch":"0","version":0,"due":null,"dropped":5}
 > room open hall now=1000
@@ -51,7 +51,7 @@ for store in $STORES; do
 > drop room/hall --yes
 {"status":"same","epoch":"0","version":0,"due":null,"dropped":0}
 > serial rule inv width=4 now=1000
-{"status":"ok","epoch":"E","version":1,"due":null,"prefix":"","suffix":"","date":"","width":4,"base":0,"start":1,"step":1,"radix":10,"check":"none","max":"9223372036854775807","critical":0,"batch":1000,"reset":"none","zone":0,"stamp":"take","mode":"queue","overflow":"refuse","lease":300000,"requests":10000,"authority":0,"log":0,"cur":0}
+{"status":"ok","epoch":"E","version":1,"due":null,"prefix":"","suffix":"","date":"","width":4,"base":0,"start":1,"step":1,"radix":10,"check":"none","max":"9223372036854775807","critical":0,"batch":1000,"reset":"none","zone":0,"stamp":"take","mode":"queue","overflow":"refuse","lease":300000,"requests":10000,"authority":0,"log":0,"push":0,"cur":0}
 > serial take inv now=1000
 {"status":"ok","epoch":"E","version":2,"due":null,"serials":["0001"]}
 > drop serial/inv --yes

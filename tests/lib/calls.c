@@ -800,6 +800,7 @@ enum usher_status ask_serial_rule(struct usher_engine *e, const char *rule, uint
     a->requests = inout->requests;
     a->authority = inout->authority;
     a->log = inout->log;
+    a->push = inout->push;
     memset(&r, 0, sizeof r);
     status = run(e, &c, &r);
     if (USHER_IS_DONE(status) && !usher_serial_form_of(&r, inout)) {

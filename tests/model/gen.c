@@ -18,7 +18,7 @@
     (USHER_GIVEN_ORDER | USHER_GIVEN_LEASE | USHER_GIVEN_REST | USHER_GIVEN_DAILY |           \
      USHER_GIVEN_ZONE | USHER_GIVEN_STRICT | USHER_GIVEN_STICKY_MS | USHER_GIVEN_STICKY_MAX | \
      USHER_GIVEN_REQUESTS | USHER_GIVEN_LOG | USHER_GIVEN_LEASE_MAX | USHER_GIVEN_OUTAGE |    \
-     USHER_GIVEN_MODE)
+     USHER_GIVEN_MODE | USHER_GIVEN_PUSH)
 
 /* ---- random numbers ---------------------------------------------------------------- */
 
@@ -487,6 +487,8 @@ static void give_settings(struct gen *g, struct gen_command *q)
             q->c.given |= USHER_GIVEN_OUTAGE;
         if (rng_chance(r, 15))
             q->c.given |= USHER_GIVEN_MODE;
+        if (rng_chance(r, 10))
+            q->c.given |= USHER_GIVEN_PUSH;
     } while ((q->c.given & SETTINGS) == 0);
     if (rng_chance(r, 10))
         a->reason = any(g, &g->nodes);
@@ -509,6 +511,7 @@ static void give_settings(struct gen *g, struct gen_command *q)
     a->log = rng_chance(r, 30) ? 0 : 1 + (int64_t)rng_below(r, rng_chance(r, 30) ? 200 : 8);
     a->outage_ms = rng_chance(r, 20) ? 0 : span(g);
     a->mode = rng_chance(r, 60) ? USHER_SCOPE_MODE_OPEN : 1 + (int64_t)rng_below(r, 3);
+    a->push = (int64_t)rng_below(r, 2);
 }
 
 /* Make one argument wrong, or give one that the verb does not take. */

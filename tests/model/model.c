@@ -88,11 +88,11 @@ static bool writes(enum usher_verb verb)
 static bool arguments_right(const struct usher_operation *c)
 {
     const struct usher_number_args *a = &c->arg.number;
-    const uint32_t settings = USHER_GIVEN_ORDER | USHER_GIVEN_LEASE | USHER_GIVEN_REST |
-                              USHER_GIVEN_DAILY | USHER_GIVEN_ZONE | USHER_GIVEN_STRICT |
-                              USHER_GIVEN_STICKY_MS | USHER_GIVEN_STICKY_MAX |
-                              USHER_GIVEN_REQUESTS | USHER_GIVEN_GAP | USHER_GIVEN_LOG |
-                              USHER_GIVEN_LEASE_MAX | USHER_GIVEN_OUTAGE | USHER_GIVEN_MODE;
+    const uint32_t settings =
+        USHER_GIVEN_ORDER | USHER_GIVEN_LEASE | USHER_GIVEN_REST | USHER_GIVEN_DAILY |
+        USHER_GIVEN_ZONE | USHER_GIVEN_STRICT | USHER_GIVEN_STICKY_MS | USHER_GIVEN_STICKY_MAX |
+        USHER_GIVEN_REQUESTS | USHER_GIVEN_GAP | USHER_GIVEN_LOG | USHER_GIVEN_LEASE_MAX |
+        USHER_GIVEN_OUTAGE | USHER_GIVEN_MODE | USHER_GIVEN_PUSH;
     const char *texts = "";
     uint64_t may = 0;
 
@@ -118,7 +118,7 @@ static bool arguments_right(const struct usher_operation *c)
         !in(c, USHER_GIVEN_LOG, a->log, 0, 100000) ||
         !in(c, USHER_GIVEN_LEASE_MAX, a->lease_max_ms, 0, USHER_SPAN_MAX) ||
         !in(c, USHER_GIVEN_OUTAGE, a->outage_ms, 0, USHER_SPAN_MAX) ||
-        !in(c, USHER_GIVEN_MODE, a->mode, 1, 3) ||
+        !in(c, USHER_GIVEN_MODE, a->mode, 1, 3) || !in(c, USHER_GIVEN_PUSH, a->push, 0, 1) ||
         !in(c, USHER_GIVEN_SINCE, a->since, 0, USHER_EXACT_MAX) ||
         !in(c, USHER_GIVEN_IF_VERSION, a->if_version, 1, USHER_EXACT_MAX))
         return false;
@@ -401,6 +401,7 @@ static void given_put(struct packed *to, const struct usher_operation *c)
         { USHER_GIVEN_LEASE_MAX, "lease-max", a->lease_max_ms },
         { USHER_GIVEN_OUTAGE, "outage", a->outage_ms },
         { USHER_GIVEN_MODE, "mode", a->mode },
+        { USHER_GIVEN_PUSH, "push", a->push },
     };
 
     put_given(to, c->given, all, sizeof all / sizeof *all, &a->reason, &a->actor);
@@ -1573,6 +1574,8 @@ static enum usher_status verb_set(struct work *w)
         s->outage_ms = a->outage_ms;
     if (given & USHER_GIVEN_MODE)
         s->mode = a->mode;
+    if (given & USHER_GIVEN_PUSH)
+        s->push = a->push;
     w->r->of.number.of.settings = *s;
     if (a->reason.data != NULL)
         w->p->reason = text_of(a->reason.data, a->reason.size);
@@ -1802,6 +1805,7 @@ static enum usher_status verb_changes(struct work *w)
     if (!p->exists)
         return USHER_MISSING;
     r->since = p->log.since;
+    r->of.settings.push = p->set.push;
     status = model_log_read(&p->log, p->set.log, p->version, (uint64_t)w->a->since, &i);
     for (; status == USHER_OK && i < p->log.n; i++) {
         const struct model_logged *l = &p->log.notices[i];

@@ -189,7 +189,7 @@ static void give_settings(struct queue_gen *g, struct usher_operation *c)
         USHER_GIVEN_QUEUE_REQUESTS,  USHER_GIVEN_QUEUE_STRATEGY,  USHER_GIVEN_QUEUE_ARCHIVE,
         USHER_GIVEN_QUEUE_LOG,       USHER_GIVEN_QUEUE_LOG,       USHER_GIVEN_QUEUE_LOG,
         USHER_GIVEN_QUEUE_ASK_AGAIN, USHER_GIVEN_QUEUE_ASK_AGAIN, USHER_GIVEN_QUEUE_MODE,
-        USHER_GIVEN_QUEUE_MODE
+        USHER_GIVEN_QUEUE_MODE,      USHER_GIVEN_QUEUE_PUSH
     };
     static const int64_t zones[] = { 0, 0, 480, -480, 330, -1440, 1440, 1, -1, 840 };
     struct rng *r = &g->rng;
@@ -204,6 +204,7 @@ static void give_settings(struct queue_gen *g, struct usher_operation *c)
     a->ttl_ms = rng_chance(r, 30) ? 0 : span(g);
     a->trigger = rng_chance(r, 70) ? USHER_QUEUE_TRIGGER_AUTO : 1 + (int64_t)rng_below(r, 3);
     a->mode = rng_chance(r, 60) ? USHER_SCOPE_MODE_OPEN : 1 + (int64_t)rng_below(r, 3);
+    a->push = (int64_t)rng_below(r, 2);
     a->strategy = 1 + (int64_t)rng_below(r, 6);
     a->offer_ms = rng_chance(r, 40) ? 0 : span(g);
     a->again_ms = rng_chance(r, 40) ? 1 : 1 + span(g) / 2;

@@ -87,6 +87,7 @@ static bool ranges_right(const struct usher_operation *c)
            in(c, USHER_GIVEN_QUEUE_LOG, a->log, 0, 100000) &&
            in(c, USHER_GIVEN_QUEUE_STRICT, a->strict, 0, 1) &&
            in(c, USHER_GIVEN_QUEUE_MODE, a->mode, 1, 3) &&
+           in(c, USHER_GIVEN_QUEUE_PUSH, a->push, 0, 1) &&
            in(c, USHER_GIVEN_QUEUE_SINCE_VERSION, a->since, 0, USHER_EXACT_MAX) &&
            in(c, USHER_GIVEN_QUEUE_IF_VERSION, a->if_version, 1, USHER_EXACT_MAX);
 }
@@ -102,7 +103,8 @@ static const char *takes(enum usher_verb verb, uint64_t *ret_may)
                    USHER_GIVEN_QUEUE_MAXWAIT | USHER_GIVEN_QUEUE_GRACE | USHER_GIVEN_QUEUE_REQUEUE |
                    USHER_GIVEN_QUEUE_HISTORY | USHER_GIVEN_QUEUE_ZONE | USHER_GIVEN_QUEUE_SERVICE |
                    USHER_GIVEN_QUEUE_REQUESTS | USHER_GIVEN_QUEUE_ARCHIVE | USHER_GIVEN_QUEUE_LOG |
-                   USHER_GIVEN_QUEUE_ASK_AGAIN | USHER_GIVEN_QUEUE_STRICT | USHER_GIVEN_QUEUE_MODE;
+                   USHER_GIVEN_QUEUE_ASK_AGAIN | USHER_GIVEN_QUEUE_STRICT | USHER_GIVEN_QUEUE_MODE |
+                   USHER_GIVEN_QUEUE_PUSH;
         return "wm";
     case USHER_QUEUE_LOGIN:
         *ret_may = USHER_GIVEN_QUEUE_CAPACITY | USHER_GIVEN_QUEUE_LEVEL;
@@ -566,6 +568,7 @@ static void given_put(struct packed *to, const struct usher_operation *c)
         { USHER_GIVEN_QUEUE_LOG, "log", a->log },
         { USHER_GIVEN_QUEUE_STRICT, "strict", a->strict },
         { USHER_GIVEN_QUEUE_MODE, "mode", a->mode },
+        { USHER_GIVEN_QUEUE_PUSH, "push", a->push },
     };
 
     put_given(to, c->given, all, sizeof all / sizeof *all, &a->reason, &a->actor);
@@ -2411,6 +2414,8 @@ static enum usher_status verb_set(struct work *w)
         s->strict = a->strict;
     if (given & USHER_GIVEN_QUEUE_MODE)
         s->mode = a->mode;
+    if (given & USHER_GIVEN_QUEUE_PUSH)
+        s->push = a->push;
     w->r->of.queue.of.settings = *s;
     if (a->reason.data != NULL)
         w->q->reason = text_of(a->reason.data, a->reason.size);
@@ -3007,6 +3012,7 @@ static enum usher_status verb_changes(struct work *w)
     if (!w->q->exists)
         return USHER_MISSING;
     r->since = log->since;
+    r->of.settings.push = w->q->set.push;
     status = model_log_read(log, w->q->set.log, w->q->version, (uint64_t)w->a->since, &i);
     for (; status == USHER_OK && i < log->n; i++) {
         struct usher_queue_result_row *row;

@@ -372,9 +372,19 @@ function S.reason_save(r)
     if r.data ~= '' then S.save(r) else S.erase(r) end
 end
 
+-- Refuse a command that turns `push` on if the user has no right to publish.
+function S.must_publish()
+    if S.a[K.ARG_PUSH] ~= 1 or not redis.acl_check_cmd then return end
+    --@publisher
+    if not redis.acl_check_cmd(publisher, HASH, '0') then
+        error({err = 'NOPERM the user lacks the right to ' .. publisher .. ' on ' .. HASH})
+    end
+end
+
 -- Commit the change with a version of its own, and make its notice: see usher__change_commit().
 function S.commit(verb, from, to, r, data)
     local notice
+    if S.pset then S.must_publish() end
     if S.log_kept() then
         if not S.log_add then S.make_log() end
         notice = S.notice(S.version + 1, verb, from, to, r, data)
@@ -490,7 +500,7 @@ function S.make_log()
 
     -- the verb `changes`: see usher__log_changes()
     function S.log_changes()
-        S.extra = {0}
+        S.extra = {0, S.exists and S.set[K.SET_PUSH + 1] or 0}
         if not S.exists then S.status = K.MISSING return end
         local function add(r)
             local row = K.NOTICE_ROW

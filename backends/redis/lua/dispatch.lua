@@ -133,6 +133,7 @@ end
 
 -- ---- the commands -------------------------------------------------------------------------
 
+local begun = version
 local out, dirty, n_dirty, head_changed, made = {false}, {}, 0, false, false
 local set, n_set = {'head', '', '', ''}, 2
 -- A call before this one in the pipeline may have left expiries that are due, by the server's clock or with
@@ -331,6 +332,16 @@ elseif head_changed then
     if not exists then
         call('ZREM', INDEX, '!')
         call('ZREM', HELD, K.PERMANENT)
+    end
+end
+-- Publish the version (setting `push`) after the last write, so that an error does not affect the change.  The
+-- commands of a call share a message.  The change that turns `push` off is published, too.  S.push: this version
+-- instead, or 0 for none (S.publish() of rooms).
+if head_changed and (settings and byte(settings, K.PUSH_AT) == 1 or S.set_changed and S.set[K.SET_PUSH + 1] == 1) then
+    local push = S.push or version ~= begun and version or 0
+    if push > 0 then
+        --@publisher
+        redis.pcall(publisher, HASH, string.format('%.0f', push))
     end
 end
 --@fast_end

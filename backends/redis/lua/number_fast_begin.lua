@@ -12,9 +12,10 @@ local plain, lease, rest, zone, strict = K.SHORT_WAY and exists and not held and
 if settings and all[3] > 0 then
     local order, daily
     order, lease, rest, daily, zone, strict = sunpack('>i7i7i7i7i7i7', settings)
-    -- All settings after sticky=, sticky-max= and requests= must have their defaults, except outage= and the
-    -- last outage.
-    plain = plain and order == K.ORDER_LONGEST_IDLE and daily == 0 and
-        sub(settings, 64, K.OUTAGE_FIRST - 1) .. sub(settings, K.OUTAGE_LAST + 1, K.OUTAGE_FROM - 1) == K.SETTINGS_OFF and
+    -- All settings after sticky=, sticky-max= and requests= must have their defaults, except outage=, push= and
+    -- the last outage.
+    local later = sub(settings, 64, K.OUTAGE_FIRST - 1) .. sub(settings, K.OUTAGE_LAST + 1, K.OUTAGE_FROM - 1)
+    local usual = later == K.SETTINGS_OFF or later == K.SETTINGS_PUSH
+    plain = plain and usual and order == K.ORDER_LONGEST_IDLE and daily == 0 and
         count[K.COUNT_CHANGES + 1] == 0 and count[K.COUNT_JUDGE + 1] == 0
 end

@@ -123,26 +123,12 @@ function S.of_presence()
     return verb == K.V_ALIVE or verb == K.V_JOIN or verb == K.V_LEAVE or verb == K.V_SWEEP
 end
 
--- Return the command that publishes (setting `push`).  Since Redis 7, which also has acl_check_cmd, a channel on
--- a cluster has a slot, that of the room.
-function S.publisher()
-    local info = redis.acl_check_cmd and redis.pcall('INFO', 'cluster')
-    return type(info) == 'string' and string.find(info, 'cluster_enabled:1', 1, true) and 'SPUBLISH' or 'PUBLISH'
-end
-
--- Refuse the command before the first write if the user has no right to publish.
-function S.must_publish()
-    local word = S.publisher()
-    if redis.acl_check_cmd and not redis.acl_check_cmd(word, HASH, '0') then
-        error({err = 'NOPERM the user lacks the right to ' .. word .. ' on ' .. HASH})
-    end
-end
-
--- Publish the version of the current change at the end of the call.  A change that may wait (for @wait ms) begins
--- an interval if there is none.  Further changes within the interval are published by the first heartbeat after
--- it (S.beat()), or by the next change that may not wait.  The change that turns `push` off is published, too.
+-- Publish the version of the current change at the end of the call, unless it may wait (for @wait ms).  A change
+-- that may wait begins an interval if there is none.  Further changes within the interval are published by the
+-- first heartbeat after it (S.beat()), or by the next change that may not wait.
 function S.publish(wait)
     local set, till = S.pset or S.set, S.n(K.COUNT_PUSHED)
+    S.push = S.push or 0
     if set[K.SET_PUSH + 1] ~= 1 and S.set[K.SET_PUSH + 1] ~= 1 then return end
     if wait > 0 and S.now < math.abs(till) then
         S.put(K.COUNT_PUSHED, -math.abs(till))
@@ -460,11 +446,9 @@ function S.make_room()
             return S.say(status)
         end
         if changed then S.pset = set end
-        if set[K.SET_PUSH + 1] == 1 and (from == K.ROOM_CLOSED or S.set[K.SET_PUSH + 1] == 0) then
-            S.must_publish()
-        end
         if from == K.ROOM_CLOSED then
             if S.rests() then
+                S.must_publish()
                 -- This comes before the first write: without this right the new room would expire.
                 for _, key in ipairs({HASH, INDEX, HELD}) do call('PERSIST', key) end
                 -- The first change has no version before it.

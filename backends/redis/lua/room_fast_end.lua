@@ -1,7 +1,5 @@
 -- SPDX-License-Identifier: MIT
 --
--- Publish the version after the last write, so that an error does not affect the change.
-if S.push then redis.pcall(S.publisher(), HASH, string.format('%.0f', S.push)) end
 -- A room that is closed keeps its bans.  The keys expire some time after the last ban has ended, in case no
 -- sweep removes them; see S.open().  If the user lacks the right to PEXPIREAT, the command still succeeds.
 if made and head_changed and exists and count[K.COUNT_STATE + 1] == K.ROOM_CLOSED then

@@ -46,14 +46,14 @@ function S.make_rules()
         S.max = S.digits(S.get(set, K.SET_MAX))
         S.extra = {S.digits(S.get(set, K.SET_START)), set[K.SET_CRITICAL + 1], set[K.SET_BATCH + 1],
             set[K.SET_RESET + 1], set[K.SET_STAMP + 1], set[K.SET_MODE + 1], set[K.SET_LEASE + 1],
-            set[K.SET_REQUESTS + 1], set[K.SET_AUTHORITY + 1], set[K.SET_LOG + 1]}
+            set[K.SET_REQUESTS + 1], set[K.SET_AUTHORITY + 1], set[K.SET_LOG + 1], set[K.SET_PUSH + 1]}
         S.add_row(s, {0, 0}, 0, S.now)
     end
 
     function S.show()
         local s = S.load()
         if not s then
-            S.extra = {'0', 0, 0, 0, 0, 0, 0, 0, 0, 0, S.verb == K.V_SHOW and 0 or nil}
+            S.extra = {'0', 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, S.verb == K.V_SHOW and 0 or nil}
             -- The engine compares this with the authority: if that has granted more, a rule was lost.
             local past = S.exists and S.set[K.SET_RULE + 1] == 0 and S.find(K.KIND_PAST, 'past')
             if past then S.granted = S.digits({past.N_GRANTED, past.N_GRANTED_LO}) end
@@ -61,7 +61,7 @@ function S.make_rules()
         end
         S.say_rule(K.OK, S.set, s)
         if S.verb == K.V_SHOW then
-            S.extra[11] = S.made(s.cur) and 1 or 0
+            S.extra[12] = S.made(s.cur) and 1 or 0
             if S.a[K.ARG_SERIAL] then
                 S.rows = nil
                 if not S.show_number then S.make_holds() end
@@ -90,9 +90,9 @@ function S.make_rules()
         local exists, made, s, was, used = S.exists and old[K.SET_RULE + 1] ~= 0, false, nil, nil, nil
         local given = not exists
         for i = K.ARG, K.ARG_DEBT do given = given or a[i] end
-        given = given or a[K.ARG_LOG]
+        given = given or a[K.ARG_LOG] or a[K.ARG_PUSH]
         if not given then return S.show() end
-        S.extra = {'0', 0, 0, 0, 0, 0, 0, 0, 0, 0}
+        S.extra = {'0', 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
         local open = S.any_open()
         if exists then
             s = S.load()
@@ -111,7 +111,7 @@ function S.make_rules()
         if not exists then
             made = s.cur[1] > 0 or s.cur[2] > 0
             used = old[K.SET_RESET + 1] ~= 0 -- kept by `delete`
-            set[K.SET_RESET + 1], set[K.SET_ZONE + 1], set[K.SET_LOG + 1] = 0, 0, 0 -- as is the size of the log
+            set[K.SET_RESET + 1], set[K.SET_ZONE + 1], set[K.SET_LOG + 1], set[K.SET_PUSH + 1] = 0, 0, 0, 0 -- as are those
         end
         local function number(to, i, arg)
             if a[arg] then to[i] = a[arg] end
@@ -136,6 +136,7 @@ function S.make_rules()
         number(set, K.SET_REQUESTS + 1, K.ARG_REQUESTS)
         number(set, K.SET_AUTHORITY + 1, K.ARG_AUTHORITY)
         number(set, K.SET_LOG + 1, K.ARG_LOG)
+        number(set, K.SET_PUSH + 1, K.ARG_PUSH)
         local function pair(i, arg)
             if a[arg] then
                 local b = S.big(a[arg])
@@ -231,7 +232,7 @@ function S.make_rules()
             set[K.SET_LOW + 1], set[K.SET_LOW + 2] = lowest[1], lowest[2]
         end
         -- The log is kept, like the versions: the next rule of this name continues both.
-        set[K.SET_LOG + 1] = S.set[K.SET_LOG + 1]
+        set[K.SET_LOG + 1], set[K.SET_PUSH + 1] = S.set[K.SET_LOG + 1], S.set[K.SET_PUSH + 1]
         S.enter_period(s, set, made and s.taken or {0, 0})
         S.drop_fills()
         S.put_counters(s)

@@ -44,7 +44,8 @@ enum usher_number_given {
     USHER_GIVEN_SINCE = 1u << 24,
     USHER_GIVEN_LEASE_MAX = 1u << 25,
     USHER_GIVEN_OUTAGE = 1u << 26,
-    USHER_GIVEN_MODE = 1u << 27
+    USHER_GIVEN_MODE = 1u << 27,
+    USHER_GIVEN_PUSH = 1u << 28
 };
 
 struct usher_number_args {
@@ -82,6 +83,7 @@ struct usher_number_args {
     /* extend leases that end in an outage (no command for half this time) by it; 0: never */
     int64_t outage_ms;
     int64_t mode; /* closed or stopped: no new calls; those that hold a number keep it */
+    int64_t push; /* 1: Redis publishes new versions, on the channel {POOL}:number */
     /* the reason of the mode, for people; another mode without one has none */
     struct usher_text reason;
     struct usher_text actor; /* the person or program that gives the command, for its notices */
@@ -118,6 +120,7 @@ enum usher_queue_given {
 #define USHER_GIVEN_QUEUE_SINCE_VERSION (UINT64_C(1) << 32)
 #define USHER_GIVEN_QUEUE_STRICT (UINT64_C(1) << 34)
 #define USHER_GIVEN_QUEUE_MODE (UINT64_C(1) << 35)
+#define USHER_GIVEN_QUEUE_PUSH (UINT64_C(1) << 36)
 
 struct usher_queue_args {
     struct usher_text agent; /* the agent that serves users */
@@ -170,6 +173,7 @@ struct usher_queue_args {
     int64_t strict; /* 1: commands about an agent, a user or a room need the token */
     /* closed: no new users, those that wait are served; stopped: none is served, either */
     int64_t mode;
+    int64_t push; /* 1: Redis publishes new versions, on the channel {QUEUE}:queue */
     struct usher_text reason; /* for people: the reason of the mode, or of the pause */
     struct usher_text actor; /* the person or program that gives the command, for its notices */
 };
@@ -279,6 +283,7 @@ enum usher_serial_given {
 #define USHER_GIVEN_SERIAL_MOST (UINT64_C(1) << 33)
 #define USHER_GIVEN_SERIAL_DOUBT (UINT64_C(1) << 34)
 #define USHER_GIVEN_SERIAL_BEFORE (UINT64_C(1) << 35)
+#define USHER_GIVEN_SERIAL_PUSH (UINT64_C(1) << 37)
 
 struct usher_serial_args {
     struct usher_text serial; /* the serial as printed */
@@ -321,6 +326,7 @@ struct usher_serial_args {
     int64_t doubt; /* 1: only numbers in doubt */
     int64_t before; /* with doubt=1: only numbers reserved at this version or before */
     struct usher_text after; /* continue where a page ended: its next */
+    int64_t push; /* 1: Redis publishes new versions, on the channel {RULE}:serial */
     struct usher_text actor; /* the person or program that gives the command, for its notices */
 };
 /* end */
@@ -431,6 +437,7 @@ struct usher_queue_result_settings {
     int64_t again_ms;
     int64_t strict; /* 1: commands about an agent, a user or a room need the token */
     int64_t mode; /* enum usher_scope_mode */
+    int64_t push; /* 1: Redis publishes new versions, on the channel {QUEUE}:queue */
 };
 /* end */
 /* clang-format on */
@@ -633,6 +640,7 @@ struct usher_serial_result_settings {
     int64_t requests;
     int64_t authority; /* 1: numbers are issued only if an authority has granted them */
     int64_t log; /* maximum notices kept for changes and watch; 0: no log */
+    int64_t push; /* 1: Redis publishes new versions, on the channel {RULE}:serial */
     int64_t made; /* numbers were made */
 };
 /* end */
@@ -710,6 +718,7 @@ struct usher_serial_form {
                         * (USHER_SERIAL_STATE_PAST); default 10,000 */
     int64_t authority; /* 1: numbers are issued only if an authority has granted them */
     int64_t log;       /* notices kept for `changes`; default 0 */
+    int64_t push;      /* 1: Redis publishes new versions */
 };
 
 /* Bits of @given for the texts of a form; numbers: USHER_GIVEN_SERIAL_…. */
@@ -846,6 +855,7 @@ struct usher_number_result_settings {
     /* extend leases that end in an outage (no command for half this time) by it; 0: never */
     int64_t outage_ms;
     int64_t mode; /* enum usher_scope_mode */
+    int64_t push; /* 1: Redis publishes new versions, on the channel {POOL}:number */
 };
 /* end */
 /* clang-format on */

@@ -57,10 +57,24 @@ static void heads_lua(struct usher__out *o)
     }
 }
 
-void usher__number_lua(struct usher__out *o)
+/* Write SETTINGS_@name, packed: the defaults of all settings after requests=, with @push.  Those of
+ * outages are left out, because they do not prevent the fast path while nothing is due.  So another
+ * value of a later setting does. */
+static void settings_lua(struct usher__out *o, const char *name, int64_t push)
 {
     int64_t settings[USHER_SETTINGS];
 
+    usher__settings_default(USHER_NUMBER_SET, settings);
+    settings[USHER__SET_PUSH] = push;
+    usher__print(o, "local SETTINGS_%s = '", name);
+    for (unsigned i = USHER__SET_REQUESTS + 1; i < USHER_SETTINGS; i++)
+        if (i != USHER__SET_OUTAGE && i < USHER__SET_OUTAGE_FROM)
+            usher__print(o, "\\0\\0\\0\\0\\0\\0\\%u", (unsigned)settings[i]);
+    usher__print(o, "'\n");
+}
+
+void usher__number_lua(struct usher__out *o)
+{
     usher__print(o, "local SHORT_WAY = %s\nlocal WHYS = '", short_way() ? "true" : "false");
     for (unsigned w = 0; w <= USHER_NUMBER_WHY_STOPPED; w++)
         usher__print(o, "%-10s", usher_number_why_word((enum usher_number_why)w));
@@ -69,14 +83,9 @@ void usher__number_lua(struct usher__out *o)
     usher__print(o, "local QUEUED_BYTES = '");
     for (int shift = 48; shift >= 0; shift -= 8)
         usher__print(o, "\\%u", (unsigned)(USHER__RANK_QUEUED >> shift & 255u));
-    /* packed: the defaults of all settings after requests= but those of outages, which do not
-     * prevent the fast path while nothing is due; so another value of a later setting does */
-    usher__settings_default(USHER_NUMBER_SET, settings);
-    usher__print(o, "'\nlocal SETTINGS_OFF = '");
-    for (unsigned i = USHER__SET_REQUESTS + 1; i < USHER_SETTINGS; i++)
-        if (i != USHER__SET_OUTAGE && i < USHER__SET_OUTAGE_FROM)
-            usher__print(o, "\\0\\0\\0\\0\\0\\0\\%u", (unsigned)settings[i]);
     usher__print(o, "'\n");
+    settings_lua(o, "OFF", 0);
+    settings_lua(o, "PUSH", 1);
     usher__print_int(o, "OUTAGE_", "FIRST", 7LL * USHER__SET_OUTAGE + 1);
     usher__print_int(o, "OUTAGE_", "LAST", 7LL * (USHER__SET_OUTAGE + 1));
     usher__print_int(o, "OUTAGE_", "FROM", 7LL * USHER__SET_OUTAGE_FROM + 1);

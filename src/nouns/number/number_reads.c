@@ -246,6 +246,7 @@ static enum usher_status read_only(work *w)
     case USHER_NUMBER_STATS:
         return stats(w);
     default:
+        w->reply->of.number.of.settings.push = w->scope.settings[USHER__SET_PUSH];
         return usher__log_changes(w, &w->reply->of.number.since, &w->reply->of.number.more);
     }
 }

@@ -290,8 +290,10 @@ static enum usher_status run(work *w)
 
     if (w->behind)
         return defer(w);
-    if (v == USHER_QUEUE_CHANGES)
+    if (v == USHER_QUEUE_CHANGES) {
+        reply_of(w)->of.settings.push = w->scope.settings[SET_PUSH];
         return usher__log_changes(w, &reply_of(w)->since, &reply_of(w)->more);
+    }
     status = usher__request_find(w);
     if (status != USHER_MISSING)
         return status;

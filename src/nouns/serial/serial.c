@@ -720,6 +720,7 @@ static enum usher_status run_verb(work *w)
     case USHER_SERIAL_HOLDS:
         return usher__serial_holds(w);
     case USHER_SERIAL_CHANGES:
+        w->reply->of.serial.of.settings.push = w->scope.settings[SET_PUSH];
         return usher__log_changes(w, &w->reply->of.serial.since, &w->reply->of.serial.more);
     default:
         break;

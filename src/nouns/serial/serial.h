@@ -52,8 +52,11 @@ enum setting {
     SET_AUTHORITY,
     SET_RULE, /* 1: there is a rule, plus: */
     SET_LOG,
-    SET_LOW /* 0: start; else the lowest start with which numbers were made */
+    SET_LOW, /* 0: start; else the lowest start with which numbers were made */
+    SET_PUSH = SET_LOW + 2
 };
+
+_Static_assert((int)SET_PUSH < USHER_SETTINGS, "a rule has too many settings");
 
 enum past {
     USED = 1, /* earlier periods have numbers */

@@ -52,7 +52,7 @@ static const char *scope_fault(const struct usher_scope *scope)
     for (int i = SET_CRITICAL; i <= SET_REQUESTS; i++)
         if (i != SET_ZONE && (set[i] < 0 || set[i] > USHER_SPAN_MAX))
             return "a setting";
-    if (set[SET_LOG] < 0 || set[SET_LOG] > USHER_SPAN_MAX)
+    if (set[SET_LOG] < 0 || set[SET_LOG] > USHER_SPAN_MAX || set[SET_PUSH] < 0 || set[SET_PUSH] > 1)
         return "a setting";
     if (counts[COUNT_LINE] < 0 || counts[COUNT_DOUBT] < 0)
         return "a count of numbers in doubt";
@@ -204,7 +204,7 @@ size_t usher__serial_form_pack(const struct usher_serial_result_settings *set, i
     p.to = to;
     p.size = USHER__FORM_MAX;
     p.n = 0;
-    usher__pack_array(&p, 12);
+    usher__pack_array(&p, 13);
     usher__pack_uint(&p, USHER__SERIAL_FORM);
     usher__pack_text(&p, format->data, format->size);
     usher__pack_wide(&p, set->start);
@@ -217,6 +217,7 @@ size_t usher__serial_form_pack(const struct usher_serial_result_settings *set, i
     usher__pack_int(&p, set->lease_ms);
     usher__pack_int(&p, set->requests);
     usher__pack_int(&p, set->log);
+    usher__pack_int(&p, set->push);
     return p.n;
 }
 
@@ -303,6 +304,7 @@ const struct usher__steps usher__serial_steps = {
         [SET_AUTHORITY] = "AUTHORITY",
         [SET_RULE] = "RULE",
         [SET_LOG] = "LOG",
+        [SET_PUSH] = "PUSH",
         [SET_LOW] = "LOW",
     },
     .constants = constants,

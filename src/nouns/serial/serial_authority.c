@@ -87,14 +87,14 @@ static bool form_unpack(const char *data, size_t size, struct usher_operation *c
     uint64_t version;
     size_t n;
 
-    if (!usher_unpack_array(&u, &n) || n != 12 || !usher_unpack_uint(&u, &version) ||
+    if (!usher_unpack_array(&u, &n) || n != 13 || !usher_unpack_uint(&u, &version) ||
         version != USHER__SERIAL_FORM || !usher_unpack_text(&u, &format) ||
         !usher__serial_unpack(&format, &f) || !unpack_big(&u, &s->start) ||
         !unpack_big(&u, &s->max) || !usher_unpack_int(&u, &s->critical) ||
         !usher_unpack_int(&u, &s->batch) || !usher_unpack_int(&u, &s->reset) ||
         !usher_unpack_int(&u, &s->stamp) || !usher_unpack_int(&u, &s->mode) ||
         !usher_unpack_int(&u, &s->lease_ms) || !usher_unpack_int(&u, &s->requests) ||
-        !usher_unpack_int(&u, &s->log))
+        !usher_unpack_int(&u, &s->log) || !usher_unpack_int(&u, &s->push))
         return false;
     s->prefix = f.prefix;
     s->suffix = f.suffix;
@@ -112,7 +112,8 @@ static bool form_unpack(const char *data, size_t size, struct usher_operation *c
                 USHER_GIVEN_SERIAL_MODE | USHER_GIVEN_SERIAL_LEASE | USHER_GIVEN_SERIAL_REQUESTS |
                 USHER_GIVEN_SERIAL_BASE | USHER_GIVEN_SERIAL_STEP | USHER_GIVEN_SERIAL_WIDTH |
                 USHER_GIVEN_SERIAL_RADIX | USHER_GIVEN_SERIAL_CHECK | USHER_GIVEN_SERIAL_OVERFLOW |
-                USHER_GIVEN_SERIAL_ZONE | USHER_GIVEN_SERIAL_AUTHORITY | USHER_GIVEN_SERIAL_LOG;
+                USHER_GIVEN_SERIAL_ZONE | USHER_GIVEN_SERIAL_AUTHORITY | USHER_GIVEN_SERIAL_LOG |
+                USHER_GIVEN_SERIAL_PUSH;
     return true;
 }
 

@@ -144,6 +144,7 @@ bool usher_serial_form_of(const struct usher_result *reply, struct usher_serial_
     ret_form->requests = set->requests;
     ret_form->authority = set->authority;
     ret_form->log = set->log;
+    ret_form->push = set->push;
     return true;
 }
 

@@ -18,6 +18,7 @@ void usher__serial_settings_of(const int64_t *set, struct usher_serial_result_se
     n->requests = set[SET_REQUESTS];
     n->authority = set[SET_AUTHORITY];
     n->log = set[SET_LOG];
+    n->push = set[SET_PUSH];
 }
 
 static void say_rule(work *w, enum usher_status what, const int64_t *set, const struct state *s)
@@ -79,7 +80,7 @@ static void overlay(const work *w, struct usher__serial_format *f, int64_t *set)
 {
     const struct usher_serial_args *a = &w->command->arg.serial;
     const struct {
-        uint32_t bit;
+        uint64_t bit;
         int64_t value, *to;
     } numbers[] = {
         { USHER_GIVEN_SERIAL_BASE, a->base, &f->base },
@@ -99,6 +100,7 @@ static void overlay(const work *w, struct usher__serial_format *f, int64_t *set)
         { USHER_GIVEN_SERIAL_REQUESTS, a->requests, &set[SET_REQUESTS] },
         { USHER_GIVEN_SERIAL_AUTHORITY, a->authority, &set[SET_AUTHORITY] },
         { USHER_GIVEN_SERIAL_LOG, a->log, &set[SET_LOG] },
+        { USHER_GIVEN_SERIAL_PUSH, a->push, &set[SET_PUSH] },
     };
 
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
@@ -192,7 +194,7 @@ static enum usher_status rule_before(work *w, struct making *m)
     m->used = m->set[SET_RESET] != USHER_SERIAL_RESET_NONE; /* delete leaves the rule so */
     m->set[SET_RESET] = USHER_SERIAL_RESET_NONE;
     m->set[SET_ZONE] = 0;
-    m->set[SET_LOG] = 0; /* and the size of the log */
+    m->set[SET_LOG] = m->set[SET_PUSH] = 0; /* and how its changes are followed */
     return USHER_OK;
 }
 
@@ -371,6 +373,7 @@ enum usher_status usher__serial_delete_rule(work *w)
     }
     /* rules of the same name share the log, like the versions */
     fresh.settings[SET_LOG] = w->scope.settings[SET_LOG];
+    fresh.settings[SET_PUSH] = w->scope.settings[SET_PUSH];
     status = usher__serial_enter(w, &s, fresh.settings, made ? s.taken : 0, &highest);
     if (status != USHER_OK)
         return status;

@@ -1,0 +1,6 @@
+-- SPDX-License-Identifier: MIT
+--
+-- The command that publishes (setting `push`).  Since Redis 7, which also has acl_check_cmd, a channel on a
+-- cluster has a slot, that of the scope.
+local info = redis.acl_check_cmd and redis.pcall('INFO', 'cluster')
+local publisher = type(info) == 'string' and string.find(info, 'cluster_enabled:1', 1, true) and 'SPUBLISH' or 'PUBLISH'

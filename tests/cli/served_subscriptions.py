@@ -325,6 +325,7 @@ def servers_on_one_redis_push_to_each_other():
             return
         with Server(url) as one, Server(url) as two:
             _push(one, two)
+            _push_of_a_queue(one, two)
 
 
 def _push(one, two):
@@ -344,6 +345,20 @@ def _push(one, two):
     took.sort()
     print("%.1f ms" % (1000 * took[20]))
     assert took[20] < 0.1, took  # without a push it would be 0.25
+
+
+def _push_of_a_queue(one, two):
+    c, reader, took = one.client(), two.client(), []
+    assert status(c.ask("queue", "set", "q", "push", "1", "log", "1000", "ttl", "0")) == "ok"
+    assert reader.ask("SUBSCRIBE", "queue/q") == ["subscribe", "queue/q", 1]
+    for i in range(40):
+        began = time.monotonic()
+        assert status(c.ask("queue", "login", "q", "a%d" % i)) == "ok"
+        message(reader, "queue/q", '"subject":"a%d"' % i)
+        took.append(time.monotonic() - began)
+    took.sort()
+    print("%.1f ms (queue)" % (1000 * took[20]))
+    assert took[20] < 0.1, took
 
 
 if __name__ == "__main__":

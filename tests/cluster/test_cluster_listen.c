@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Followers of rooms with push=1 on a cluster.  The changes of another engine reach them by a
- * message of the node that has the room, before a slot moves or a master is replaced and after
+ * Followers of scopes with push=1 on a cluster.  The changes of another engine reach them by a
+ * message of the node that has the scope, before a slot moves or a master is replaced and after
  * that; and they receive each version once while that is done.
  */
 #include "lib/test.h"
@@ -152,6 +152,42 @@ TEST(a_slot_that_moves_is_followed)
         at_once(&p);
     }
     pair_end(&p);
+}
+
+TEST(each_noun_is_followed)
+{
+    static const struct {
+        enum usher_noun noun;
+        const char *word, *set, *given, *change, *what;
+    } row[] = {
+        { USHER_NUMBER, "number", "set", "", "add", "" },
+        { USHER_QUEUE, "queue", "set", "ttl=0", "login", "a" },
+        { USHER_SERIAL, "serial", "rule", "prefix=W", "take", "n=" },
+    };
+
+    for (int i = 0; i < 9; i++) {
+        unsigned n = (unsigned)i % 3;
+        struct usher_engine *a = follow_open(url), *b = follow_open(url);
+        char scope[16], channel[32];
+        uint64_t version;
+
+        (void)snprintf(scope, sizeof scope, "wire%d", i);
+        (void)snprintf(channel, sizeof channel, "{%s}:%s", scope, row[n].word);
+        version =
+            expect_ok(a, "%s %s %s push=1 log=100 %s", row[n].word, row[n].set, scope, row[n].given)
+                .version;
+        (void)follow_scope(b, row[n].noun, scope);
+        follow_expect_change(b, version);
+        follow_until_subscribed(b, home_of(scope), "SHARDNUMSUB", channel, 1);
+        follow_stop_clock(true);
+        for (int k = 1; k < 4; k++)
+            follow_expect_change(
+                b, expect_ok(a, "%s %s %s %s%d", row[n].word, row[n].change, scope, row[n].what, k)
+                       .version);
+        follow_stop_clock(false);
+        usher_close(b);
+        usher_close(a);
+    }
 }
 
 static void hand_over(const struct pair *p)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Followers of rooms with push=1 on engines that share a Redis server: changes of another engine
+ * Followers of scopes with push=1 on engines that share a Redis server: changes of another engine
  * reach them by a message.  While the clock of this process is stopped no follower reads a log
  * by itself, so changes that are received then came by a message.
  */
@@ -249,6 +249,97 @@ TEST(push_can_be_turned_on_and_off)
         follow_stop_clock(false);
         follow_expect_change(b, expect_ok(a, "room set knob f 2%d", round).version);
     }
+    usher_close(b);
+    usher_close(a);
+}
+
+static const struct noun_row {
+    enum usher_noun noun;
+    const char *word, *on, *off, *change; /* a change is followed by a number */
+} nouns[] = {
+    { USHER_NUMBER, "number", "number set wire log=100 push=1", "number set wire push=0",
+      "number add wire " },
+    { USHER_QUEUE, "queue", "queue set wire log=100 ttl=0 push=1", "queue set wire push=0",
+      "queue login wire a" },
+    { USHER_SERIAL, "serial", "serial rule wire prefix=W log=100 push=1", "serial rule wire push=0",
+      "serial take wire n=" },
+};
+
+TEST(each_noun_is_followed_by_messages)
+{
+    for (size_t i = 0; i < sizeof nouns / sizeof *nouns; i++) {
+        const struct noun_row *row = &nouns[i];
+        struct usher_engine *a = follow_open(url), *b = follow_open(url);
+        uint64_t version = expect_ok(a, "%s", row->on).version, first;
+        char channel[32];
+        int n = 0;
+
+        (void)snprintf(channel, sizeof channel, "{wire}:%s", row->word);
+        (void)follow_scope(b, row->noun, "wire");
+        follow_expect_change(b, version);
+        subscribed(b, channel, 1);
+        follow_stop_clock(true);
+        for (int k = 0; k < 5; k++) {
+            follow_expect_change(b, expect_ok(a, "%s%d", row->change, ++n).version);
+            follow_expect_change(b, expect_ok(b, "%s%d", row->change, ++n).version);
+        }
+        follow_stop_clock(false);
+
+        /* the subscription is interrupted */
+        first = expect_ok(a, "%s%d", row->change, ++n).version;
+        freeReplyObject(redis_do(server, "CLIENT", "KILL", "TYPE", "pubsub", NULL));
+        expect_ok(a, "%s%d", row->change, ++n);
+        follow_expect_change(b, first);
+        follow_expect_change(b, first + 1);
+        subscribed(b, channel, 1);
+
+        /* push is turned off and on, by another engine and by its own */
+        for (int round = 0; round < 2; round++) {
+            struct usher_engine *by = round == 0 ? a : b;
+
+            follow_stop_clock(true);
+            follow_expect_change(b, expect_ok(by, "%s", row->off).version);
+            subscribed(b, channel, 0);
+            follow_stop_clock(false);
+            follow_expect_change(b, expect_ok(a, "%s%d", row->change, ++n).version);
+            follow_expect_change(b, expect_ok(by, "%s", row->on).version);
+            subscribed(b, channel, 1);
+            follow_stop_clock(true);
+            follow_expect_change(b, expect_ok(a, "%s%d", row->change, ++n).version);
+            follow_stop_clock(false);
+        }
+        usher_close(b);
+        usher_close(a);
+    }
+}
+
+/* The next event of @e is a gap that ends at @version. */
+static void expect_gap(struct usher_engine *e, uint64_t version)
+{
+    const struct usher_event *event = usher_collect(e, PATIENCE_MS);
+
+    assert_true(event != NULL && event->kind == USHER_EVENT_GAP);
+    assert_int_equal(event->notice->version, version);
+    usher_event_done(event);
+}
+
+/* Without a log a follower receives a gap, at once as well. */
+TEST(a_scope_without_a_log_is_followed_by_gaps)
+{
+    struct usher_engine *a = follow_open(url), *b = follow_open(url);
+    uint64_t version = expect_ok(a, "number set bare push=1").version;
+
+    (void)follow_scope(b, USHER_NUMBER, "bare");
+    expect_gap(b, version);
+    subscribed(b, "{bare}:number", 1);
+    version = expect_ok(a, "number add bare 1").version;
+    follow_stop_clock(true);
+    expect_gap(b, version);
+    /* the engine that drops the scope subscribes no longer */
+    follow_expect_change(b, expect_ok(b, "number drop bare").version);
+    expect_gap(b, 0);
+    subscribed(b, "{bare}:number", 0);
+    follow_stop_clock(false);
     usher_close(b);
     usher_close(a);
 }

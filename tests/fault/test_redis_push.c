@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Rooms with push=1: a subscriber of Redis receives each change at once, and finds it in the log;
- * on a cluster, at the node that has the room.  A user without the right to publish gets an error.
+ * Scopes with push=1: a subscriber of Redis receives each change at once, and finds it in the log;
+ * on a cluster, at the node that has the scope.  A user without the right to publish gets an error.
  */
 #include "lib/test.h"
 
-#include <sys/time.h>
+#include <unistd.h>
 
 #include "lib/calls.h"
 #include "lib/command_line.h"
@@ -117,6 +117,133 @@ TEST(each_change_is_published_once)
                     1); /* the room closes in one version, and is erased in the next */
     expect_ok(e, "room open hall");
     receives_no_more(c, server, "PUBLISH", channel);
+    usher_close(e);
+    redisFree(c);
+}
+
+/* Return the number of calls of @command that @s has executed. */
+static long long calls_of(struct redis_server *s, const char *command)
+{
+    redisReply *r = redis_do(s, "INFO", "commandstats", NULL);
+    char key[64];
+    const char *at;
+    long long n = 0;
+
+    assert_true(r != NULL && r->type == REDIS_REPLY_STRING);
+    (void)snprintf(key, sizeof key, "cmdstat_%s:calls=", command);
+    at = strstr(r->str, key);
+    if (at != NULL)
+        n = strtoll(at + strlen(key), NULL, 10);
+    freeReplyObject(r);
+    return n;
+}
+
+TEST(each_change_of_a_queue_is_published_once)
+{
+    static const char channel[] = "{desk}:queue";
+    char url[REDIS_URL_MAX];
+    struct usher_engine *e = opened(redis_server_url(server, url));
+    redisContext *c = listen_to(server, "SUBSCRIBE", channel);
+    uint64_t version;
+
+    expect_ok(e, "queue set desk log=10 now=1000");
+    receives_no_more(c, server, "PUBLISH", channel);
+    receives(c, expect_ok(e, "queue set desk push=1 now=1000").version);
+    expect(e, USHER_SAME, "queue set desk push=1 now=1000");
+    version = expect_ok(e, "queue login desk ann now=1000").version;
+    receives(c, version);
+    receives(
+        c,
+        expect_ok(e, "queue apply desk zoe now=1000").version); /* apply and match: one message */
+    assert_int_equal(expect_ok(e, "queue room desk ann now=1000").version, version + 2);
+    expect_ok(e, "queue alive desk user=zoe now=2000");
+    expect_ok(e, "queue room desk ann now=2000");
+    receives_no_more(c, server, "PUBLISH", channel);
+    /* a command that reads applies expiries: yan does not wait any more */
+    receives(c, expect_ok(e, "queue set desk maxwait=5000 now=2000").version);
+    receives(c, expect_ok(e, "queue apply desk yan now=2000").version);
+    expect(e, USHER_MISSING, "queue where desk yan now=8000");
+    receives(c, expect_ok(e, "queue set desk now=8000").version);
+    receives(c, expect_ok(e, "queue set desk push=0 now=8000").version);
+    expect_ok(e, "queue login desk bob now=8000");
+    receives_no_more(c, server, "PUBLISH", channel);
+    receives(c, expect_ok(e, "queue set desk push=1 now=8000").version);
+    receives(c, expect_ok(e, "queue drop desk now=8000").version);
+    expect_ok(e, "queue set desk log=10 now=8000");
+    receives_no_more(c, server, "PUBLISH", channel);
+    expect_ok(e, "queue drop desk now=8000");
+    usher_close(e);
+    redisFree(c);
+}
+
+/* The fast path publishes, too.  It reads the records of numbers by HMGET, number.lua by HGET. */
+TEST(each_change_of_a_pool_is_published_once)
+{
+    static const char channel[] = "{trunk}:number";
+    char url[REDIS_URL_MAX];
+    struct usher_engine *e = opened(redis_server_url(server, url));
+    redisContext *c = listen_to(server, "SUBSCRIBE", channel);
+    struct usher_operation commands[3];
+    struct usher_result replies[3];
+    struct line lines[3];
+    static const char *const texts[] = { "number call trunk owner=bob",
+                                         "number call trunk owner=eve",
+                                         "number call trunk owner=ida" };
+    long long reads;
+
+    expect_ok(e, "number add trunk 1");
+    receives(c, expect_ok(e, "number set trunk push=1").version);
+    for (int i = 1; i <= 4; i++) {
+        if (i > 1)
+            receives(c, expect_ok(e, "number add trunk %d", i).version);
+        receives(c, expect_ok(e, "number reg trunk %d", i).version);
+    }
+    reads = calls_of(server, "hget");
+    receives(c, expect_ok(e, "number call trunk owner=ann").version);
+    receives(c, expect_ok(e, "number hangup trunk 1").version);
+    for (int i = 0; i < 3; i++) {
+        line_read(&lines[i], texts[i]);
+        commands[i] = lines[i].c;
+    }
+    assert_int_equal(usher_operate(e, commands, replies, 3), USHER_OK);
+    assert_int_equal(calls_of(server, "hget"), reads);
+    receives(c, replies[2].version); /* commands that are one call are one message */
+    for (int i = 0; i < 3; i++) {
+        usher_result_done(&replies[i]);
+        line_done(&lines[i]);
+    }
+    expect(e, USHER_SAME, "number call trunk owner=ida");
+    receives_no_more(c, server, "PUBLISH", channel);
+    receives(c, expect_ok(e, "number free trunk all=1").version);
+    receives(c, expect_ok(e, "number call trunk owner=ann lease=1").version);
+    (void)usleep(5000);
+    receives(c, expect_ok(e, "number sweep trunk").version);
+    receives(c, expect_ok(e, "number set trunk push=0").version);
+    expect_ok(e, "number call trunk owner=ann");
+    receives_no_more(c, server, "PUBLISH", channel);
+    expect_ok(e, "number drop trunk");
+    usher_close(e);
+    redisFree(c);
+}
+
+TEST(each_change_of_a_rule_is_published_once)
+{
+    static const char channel[] = "{bill}:serial";
+    char url[REDIS_URL_MAX];
+    struct usher_engine *e = opened(redis_server_url(server, url));
+    redisContext *c = listen_to(server, "SUBSCRIBE", channel);
+
+    receives(c, expect_ok(e, "serial rule bill prefix=B push=1").version);
+    expect(e, USHER_SAME, "serial rule bill push=1");
+    receives(c, expect_ok(e, "serial take bill").version); /* makes a batch, and takes one */
+    receives(c, expect_ok(e, "serial take bill").version); /* the fast path */
+    expect_ok(e, "serial check bill");
+    receives_no_more(c, server, "PUBLISH", channel);
+    receives(c, expect_ok(e, "serial delete bill").version);
+    receives(c, expect_ok(e, "serial rule bill prefix=B").version); /* push=0 now */
+    expect_ok(e, "serial take bill");
+    receives_no_more(c, server, "PUBLISH", channel);
+    expect_ok(e, "serial delete bill");
     usher_close(e);
     redisFree(c);
 }
@@ -252,35 +379,58 @@ TEST(a_takeover_publishes_its_new_version)
 TEST(a_user_without_publish_gets_an_error)
 {
     static const char *const lacks[] = { "-publish", "resetchannels" };
-    char url[128];
+    static const struct {
+        const char *noun, *create, *on, *show, *change, *erase;
+    } row[] = {
+        { "room", "room open quiet", "room open quiet push=1", "room show quiet",
+          "room set quiet f 1", "room close quiet" },
+        { "queue", "queue set quiet log=5", "queue set quiet push=1", "queue set quiet",
+          "queue login quiet ann", "queue drop quiet" },
+        { "number", "number add quiet 1", "number set quiet push=1", "number set quiet",
+          "number reg quiet 1", "number drop quiet" },
+        { "serial", "serial rule quiet prefix=Q", "serial rule quiet push=1", "serial show quiet",
+          "serial take quiet", "serial delete quiet" },
+    };
+    char url[128], wanted[80];
 
-    for (unsigned i = 0; i < sizeof lacks / sizeof *lacks; i++) {
+    for (unsigned i = 0; i < 2 * sizeof row / sizeof *row; i++) {
+        unsigned n = i / 2;
         struct usher_engine *e;
         struct usher_result r;
 
         assert_true(redis_do_ok(server, "ACL", "SETUSER", "mute", "reset", "on", ">pw", "~*", "&*",
-                                "+@all", lacks[i], NULL));
+                                "+@all", lacks[i % 2], NULL));
         (void)snprintf(url, sizeof url, "redis://mute:pw@127.0.0.1:%d", redis_server_port(server));
+        (void)snprintf(wanted, sizeof wanted, "lacks the right to PUBLISH on {quiet}:%s",
+                       row[n].noun);
         e = opened(url);
-        assert_int_equal(line_execute(e, &r, "room open quiet push=1"), USHER_UNAVAILABLE);
-        if (strstr(r.message, "lacks the right to PUBLISH on {quiet}:room") == NULL)
+        assert_int_equal(line_execute(e, &r, "%s", row[n].on), USHER_UNAVAILABLE);
+        if (strstr(r.message, wanted) == NULL)
             fail_msg("%s", r.message);
         usher_result_done(&r);
-        expect(e, USHER_MISSING, "room show quiet");
-        expect_ok(e, "room open quiet");
-        assert_int_equal(line_execute(e, &r, "room open quiet push=1"), USHER_UNAVAILABLE);
+        expect(e, USHER_MISSING, "%s", row[n].show);
+        expect_ok(e, "%s", row[n].create);
+        assert_int_equal(line_execute(e, &r, "%s", row[n].on), USHER_UNAVAILABLE);
         usher_result_done(&r);
-        expect_ok(e, "room set quiet f 1");
-        expect_ok(e, "room close quiet");
+        expect_ok(e, "%s", row[n].change);
+        expect_ok(e, "%s", row[n].erase);
         usher_close(e);
     }
 }
 
-TEST(a_channel_is_on_the_node_of_its_room)
+TEST(a_channel_is_on_the_node_of_its_scope)
 {
-    enum { MASTERS = 3, ROOMS = 12 };
+    static const struct {
+        const char *noun, *create, *given, *change, *what;
+    } row[] = {
+        { "room", "open", "", "set", "f 1" },
+        { "queue", "set", "", "login", "ann" },
+        { "number", "set", "", "add", "1" },
+        { "serial", "rule", "prefix=R", "take", "" },
+    };
+    enum { MASTERS = 3, SCOPES = 12 };
     struct redis_cluster *cluster = redis_cluster_start(MASTERS, 0, NULL);
-    redisContext *c[ROOMS];
+    redisContext *c[SCOPES];
     struct usher_engine *e;
     char url[REDIS_URL_MAX];
     bool used[MASTERS] = { false };
@@ -288,25 +438,28 @@ TEST(a_channel_is_on_the_node_of_its_room)
     if (cluster == NULL)
         fail_msg("%s", redis_reason());
     e = opened(redis_cluster_url(cluster, url));
-    for (int i = 0; i < ROOMS; i++) {
-        char channel[32], text[64], room[24];
+    for (int i = 0; i < SCOPES; i++) {
+        size_t n = (size_t)i % (sizeof row / sizeof *row);
+        char channel[32], scope[24];
         struct redis_server *home;
 
-        (void)snprintf(channel, sizeof channel, "{r%d}:room", i);
-        (void)snprintf(room, sizeof room, "r%d", i);
-        home = redis_cluster_owner(cluster, cluster->node[0], redis_cluster_slot(cluster, room));
+        (void)snprintf(channel, sizeof channel, "{r%d}:%s", i, row[n].noun);
+        (void)snprintf(scope, sizeof scope, "r%d", i);
+        home = redis_cluster_owner(cluster, cluster->node[0], redis_cluster_slot(cluster, scope));
         for (int k = 0; k < MASTERS; k++)
             used[k] = used[k] || cluster->node[k] == home;
         c[i] = listen_to(home, "SSUBSCRIBE", channel);
-        (void)snprintf(text, sizeof text, "room open r%d push=1", i);
-        receives(c[i], expect_ok(e, "%s", text).version);
-        (void)snprintf(text, sizeof text, "room set r%d f 1", i);
-        receives(c[i], expect_ok(e, "%s", text).version);
+        receives(c[i],
+                 expect_ok(e, "%s %s %s push=1 %s", row[n].noun, row[n].create, scope, row[n].given)
+                     .version);
+        receives(
+            c[i],
+            expect_ok(e, "%s %s %s %s", row[n].noun, row[n].change, scope, row[n].what).version);
         receives_no_more(c[i], home, "SPUBLISH", channel);
     }
     for (int k = 0; k < MASTERS; k++)
         assert_true(used[k]);
-    for (int i = 0; i < ROOMS; i++)
+    for (int i = 0; i < SCOPES; i++)
         redisFree(c[i]);
     usher_close(e);
     redis_cluster_stop(cluster);

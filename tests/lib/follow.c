@@ -74,14 +74,19 @@ struct usher_engine *follow_open(const char *url)
     return e;
 }
 
-struct usher_watcher *follow_room(struct usher_engine *e, const char *room)
+struct usher_watcher *follow_scope(struct usher_engine *e, enum usher_noun noun, const char *scope)
 {
     struct usher_watcher *w;
 
     assert_int_equal(
-        usher_watch_events(e, USHER_ROOM, room, USHER_WATCH_SINCE | USHER_WATCH_ALL, 0, NULL, &w),
+        usher_watch_events(e, noun, scope, USHER_WATCH_SINCE | USHER_WATCH_ALL, 0, NULL, &w),
         USHER_OK);
     return w;
+}
+
+struct usher_watcher *follow_room(struct usher_engine *e, const char *room)
+{
+    return follow_scope(e, USHER_ROOM, room);
 }
 
 /* Wait on the descriptor of @e alone, or with the clock running as it says. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * follow -- followers of rooms on engines that share a Redis server, for tests that stop the clock.
+ * follow -- followers of scopes on engines that share a Redis server, for tests that stop the
+ * clock.
  *
  * Such a test is linked with -Wl,--wrap=clock_gettime (Makefile.am).  While its CLOCK_MONOTONIC
  * stands still no follower reads a log because time has passed: what one receives came by a
@@ -27,7 +28,8 @@ extern int follow_refused;
 
 struct usher_engine *follow_open(const char *url);
 
-/* Watch @room from its first version on, with USHER_WATCH_ALL. */
+/* Watch @scope from its first version on, with USHER_WATCH_ALL. */
+struct usher_watcher *follow_scope(struct usher_engine *e, enum usher_noun noun, const char *scope);
 struct usher_watcher *follow_room(struct usher_engine *e, const char *room);
 
 /* Require that the next event of @e is the change with @version. */

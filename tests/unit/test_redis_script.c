@@ -107,9 +107,9 @@ TEST(c_and_lua_have_the_same_moves)
 }
 
 /* So one that is added later does, too: it has the place after the last one. */
-TEST(every_setting_but_outages_turns_the_fast_path_off)
+TEST(every_setting_but_outages_and_push_turns_the_fast_path_off)
 {
-    static const char begin[] = "sub(settings, 64, ", end[] = "' and";
+    static const char begin[] = "local later = ", end[] = "plain = plain";
     char *all = text_of(false), script[1024], arg[40 * USHER_SETTINGS];
     int size;
     const char *off = part_of(all, begin, end, &size);
@@ -121,12 +121,13 @@ TEST(every_setting_but_outages_turns_the_fast_path_off)
         set[i] = given->standard;
     (void)snprintf(
         script, sizeof script,
-        "local sub, settings = string.sub, ''\n"
+        "local sub, settings, plain = string.sub, ''\n"
         "for s in string.gmatch(ARGV[1], '%%d+') do settings = settings .. struct.pack('>i7', s) end\n"
-        "return %.*s 'off' or 'on'",
+        "%.*s\nreturn usual and 'off' or 'on'",
         size, off);
     for (int i = USHER__SET_REQUESTS + 1; i < USHER_SETTINGS; i++) {
-        bool may = i == USHER__SET_OUTAGE || i >= USHER_SETTINGS - 2; /* the last outage */
+        bool may = i == USHER__SET_OUTAGE || i == USHER__SET_PUSH ||
+                   i >= USHER_SETTINGS - 2; /* the last outage */
         redisReply *reply;
 
         arg[0] = '\0';

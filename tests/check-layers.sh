@@ -38,6 +38,7 @@ allowed() {
     case $1 in
     cli) echo core parse ;;
     lab | serve) echo core parse cli ;;
+    top) echo core parse cli serve ;;
     *)
         for each in $library; do
             [ "$each" != "$1" ] || break
@@ -50,7 +51,7 @@ allowed() {
 for folder in src/*/; do
     folder=${folder#src/}
     folder=${folder%/}
-    case " $library cli lab serve " in
+    case " $library cli lab serve top " in
     *" $folder "*) ;;
     *)
         echo "src/$folder has no place in the order"
@@ -121,7 +122,7 @@ names() {
 }
 
 if command -v nm >/dev/null && [ -f "$build/src/core/text.o" ]; then
-    order="$library cli lab serve"
+    order="$library cli lab serve top"
     wrong=$(names | awk -v order="$order" '
         BEGIN { n = split(order, folder, " "); for (i = 1; i <= n; i++) place[folder[i]] = i }
         { if ($2 == "U") needs[$1 " " $3] = 1; else defines[$3] = $1 }

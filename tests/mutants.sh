@@ -1846,6 +1846,14 @@ mutant 'state: what is urgent now has no parts' src/serve/state.c \
     's/^        if ((st->read > 0 || st->failed == 0) \&\& lacks(st)/        if (st->failed > 0 \&\& lacks(st)/' tests/cli/viewers_see_the_state.sh
 mutant 'state: a scope that is gone stays' src/serve/state.c \
     's/^    append(&st->gone, &st->n_gone, e);$/    append(to, n, e);/' tests/cli/viewers_see_the_state.sh
+mutant 'serve: a client waits for a state that is read' src/serve/loop.c \
+    's/^    answer_viewers(s);$/    (void)answer_viewers;/' tests/cli/what_is_wrong_is_shown_first.sh
+mutant 'top: a pool without a free number is no alarm' src/top/figures.c \
+    's/reason(j, level(j, THRESHOLD_FREE, left, up), text);/reason(j, level(j, THRESHOLD_FREE, up, up), text);/' tests/cli/what_is_wrong_is_shown_first.sh
+mutant 'top: a name changes the direction of a line' src/top/text.c \
+    's/code >= 0x2028/code >= 0x202f/' tests/cli/what_is_wrong_is_shown_first.sh
+mutant 'top: an alarm is no exit code' src/top/top.c \
+    's/alarm = m.levels\[LEVEL_ALARM\] > 0;/alarm = m.levels[LEVEL_ALARM] > m.n;/' tests/cli/what_is_wrong_is_shown_first.sh
 mutant 'events: a viewer that does not read stays' src/serve/viewer.c \
     's/^        if (v->n == 0 || v->closed ||/        if (v->n != 0 || v->closed ||/' tests/cli/viewers_see_the_state.sh
 mutant 'events: there is no heartbeat while the store is silent' src/serve/viewer.c \

@@ -258,6 +258,33 @@ const struct help_topic usher__help_topics[] = {
 "takes no options and prints notices of changes by this shell, of any noun, each before the\n"
 "answer of its command.\n" },
 
+    { "top", "what is wrong first: usher top",
+"usher top [NOUN | NOUN/NAME] [--once] [--ascii] [THRESHOLD=WARNING,ALARM]...\n"
+"\n"
+"The scopes of a store, or of the store of a server, as a table: alarms, warnings, then those under\n"
+"pressure.  The exit code is 1 if there is an alarm.  With --json it is the object of /state.json\n"
+"(`usher help serve`).\n"
+"\n"
+"  WAIT    users that wait        BUSY    agents, numbers, members\n"
+"  FREE    agents, numbers that a call could get now, places, what a rule or dispenser has left\n"
+"  OLDEST  longest wait, oldest hold, of a rule or dispenser: how long it lasts at this rate\n"
+"  TODAY   served users, calls    LOST    users that gave up or timed out, calls refused\n"
+"  /MIN    changes of the last minute, as far as they were seen\n"
+"  IN USE  busy, wrapping up or resting (:), over the calls of the day (+), paused or down (-)\n"
+"\n"
+"At most the 200 most urgent scopes of each noun are shown.  Columns leave from the right if the\n"
+"terminal is narrow.  --ascii uses no other characters, as without a UTF-8 locale.\n"
+"\n"
+"Thresholds are those of the wallboard.  A duration is in seconds, or has s, m, h, d:\n"
+"\n"
+"  wait=60,180      longest wait in a queue     free=15,5     % of the numbers that are free\n"
+"  waiting=0,0      users that wait             hold=30m,2h   oldest hold\n"
+"  sl=80,60         % served in time, today     refused=1,10  calls in 10 minutes\n"
+"  abandoned=5,10   % that gave up, today       left=24h,2h   time that serials and ids last\n"
+"  full=90,100      % of the places of a room\n"
+"\n"
+"Those of a day, refused calls and old holds are named as the reason (WHY), but are no alarm.\n" },
+
     { "serve", "serve Redis clients on this machine: usher serve",
 "usher serve [--listen=unix:PATH|HOST:PORT]... [--http=HOST:PORT] [--auth-file=FILE] [limits]\n"
 "\n"

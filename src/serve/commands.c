@@ -11,6 +11,8 @@
 #include <strings.h>
 
 #include "cli/help.h"
+#include "parse/parse.h"
+#include "serve/state.h"
 
 #define OWN_USER "default"
 
@@ -261,6 +263,27 @@ static void config(struct server *s, struct client *c, const struct resp_command
         error(c, "no settings can be changed: see `usher help serve`");
 }
 
+/* STATE [ONLY]: the object of /state.json.  The client waits for it. */
+static void state(struct server *s, struct client *c, const struct resp_command *command)
+{
+    struct viewer *v = usher__viewer_new(s, NULL, true);
+    char wrong[USHER_NAME_MAX + 1], quoted[PARSE_QUOTE_MAX], message[PARSE_QUOTE_MAX + 80];
+    const char *fault = NULL;
+
+    if (command->n > 2) {
+        bad_count(c, command);
+    } else if (command->n == 2 &&
+               (fault = usher__viewer_only(v, command->word[1], command->size[1], wrong)) != NULL) {
+        (void)snprintf(message, sizeof message, "`%s` %s", usher__quote(quoted, wrong), fault);
+        usher__out_error(&c->out, "INVALID", message);
+    } else if (usher__viewer_begin(v)) {
+        c->viewer = v;
+        c->waits = true;
+        return;
+    }
+    usher__viewer_free(v);
+}
+
 static void select_db(struct server *s, struct client *c, const struct resp_command *command)
 {
     (void)s;
@@ -344,6 +367,7 @@ static const struct own {
     { "COMMAND", command_table, 0 },
     { "CONFIG", config, 0 },
     { "SELECT", select_db, 0 },
+    { "STATE", state, 0 },
     { "SUBSCRIBE", usher__serve_subscribe, OWN_HEARING },
     { "UNSUBSCRIBE", usher__serve_unsubscribe, OWN_HEARING },
     { "PSUBSCRIBE", patterns, OWN_HEARING },

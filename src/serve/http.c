@@ -458,7 +458,7 @@ int usher__serve_http_timeout(const struct server *s)
 {
     int64_t now_ms = usher__serve_now_ms();
     MHD_UNSIGNED_LONG_LONG ms;
-    int wait = usher__viewers_timeout(s);
+    int wait = -1;
 
     if (s->http == NULL)
         return -1;
@@ -493,7 +493,6 @@ void usher__serve_http_run(struct server *s)
     if (s->http == NULL)
         return;
     shut_late(s->http);
-    usher__viewers_run(s);
     do {
         before = connections(s->http);
         (void)MHD_run(s->http->daemon);

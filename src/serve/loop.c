@@ -21,6 +21,7 @@
 #include <usher/command.h>
 
 #include "serve/serve.h"
+#include "serve/state.h"
 
 #define ACCEPT_AT_ONCE 64
 #define ACCEPT_AGAIN_MS 100
@@ -65,6 +66,7 @@ static void client_close(struct server *s, size_t i)
     struct client *c = s->clients[i];
 
     usher__serve_forget(s, c);
+    usher__viewer_free(c->viewer);
     (void)close(c->fd);
     usher__out_done(&c->out);
     (void)usher__cli_resize(c->in, 0);
@@ -268,6 +270,7 @@ static int patience(const struct server *s, int64_t now_ms)
                                                               : IDLE_LOOK_MS);
     if (s->accept_again_ms > now_ms)
         wait = shorter(wait, (int)(s->accept_again_ms - now_ms));
+    wait = shorter(wait, usher__viewers_timeout(s));
     return shorter(wait, usher__serve_http_timeout(s));
 }
 
@@ -315,6 +318,27 @@ static void read_all(struct server *s, size_t clients, int64_t now_ms)
             accept_all(s, s->polled[clients + i].fd);
 }
 
+/* Answer the clients whose state has been read. */
+static void answer_viewers(struct server *s)
+{
+    for (size_t i = 0; i < s->n_clients; i++) {
+        struct client *c = s->clients[i];
+        const char *json;
+        size_t size;
+
+        if (c->viewer == NULL || !usher__viewer_has(c->viewer))
+            continue;
+        json = usher__viewer_json(c->viewer, &size);
+        usher__out_map(&c->out, c->resp3, 1);
+        usher__out_word(&c->out, "state");
+        usher__out_text(&c->out, json, size - 1); /* without the newline */
+        usher__viewer_free(c->viewer);
+        c->viewer = NULL;
+        c->waits = false;
+        c->ready = !c->closing && c->end - c->from >= c->need;
+    }
+}
+
 static void one_round(struct server *s, const sigset_t *mask)
 {
     size_t clients = s->n_clients, n;
@@ -329,6 +353,8 @@ static void one_round(struct server *s, const sigset_t *mask)
     read_all(s, clients, began_us / 1000);
     usher__serve_work_collect(s);
     usher__serve_round(s, began_us);
+    usher__viewers_run(s);
+    answer_viewers(s);
     write_all(s);
     close_idle(s, began_us / 1000);
     usher__serve_http_run(s);

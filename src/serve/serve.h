@@ -74,12 +74,13 @@ struct client {
     bool closing;      /* what is to be written is, then it ends */
     bool slow;         /* a message was left out, because more waits for it than may: it ends */
     bool gone;         /* ends at the end of the round */
-    bool waits;        /* a thread executes its command (tasks.c) */
+    bool waits;        /* a thread executes its command (tasks.c), or the state is read */
     bool packed; /* answers and messages are bytes of usher_reply_pack(), usher_event_pack() */
     char name[SERVE_NAME_MAX];
     char *in; /* read: from `from` to `end` */
     size_t in_room, from, end, need;
     struct out out;
+    struct viewer *viewer;    /* of STATE, until it is answered; NULL: none */
     struct run_steps *steps;  /* of a command that is done in steps; `in` stays where it is */
     struct channel **channel; /* those that it subscribes to */
     size_t channels, channels_room;
@@ -108,6 +109,7 @@ struct channel;
 struct http;
 struct state;
 struct tended;
+struct viewer;
 struct workers;
 
 /* Work of a thread (worker.c).  It is in the memory of its owner, which does not touch that until

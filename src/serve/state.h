@@ -91,8 +91,8 @@ struct viewer {
     struct viewer *next;
     struct server *server;
     struct view *view;
-    void *connection;
-    bool once; /* /state.json */
+    void *connection; /* of HTTP; NULL: none, and the owner looks whether something waits */
+    bool once;        /* /state.json, STATE, `usher top` */
     bool has_state;
     bool closed; /* it does not read */
     struct message **queue;
@@ -151,9 +151,9 @@ unsigned usher__views_all_nouns(void);
 /* Call @fn for each name of all views. */
 void usher__views_names(struct state *st, void (*fn)(struct state *st, const struct named *name));
 
-/* ---- requests (http.c) --------------------------------------------------------------------- */
+/* ---- requests (http.c, commands.c, snapshot.c) ---------------------------------------------- */
 
-/* Return a viewer for @connection, which is of no view yet. */
+/* Return a viewer for @connection (NULL: none), which is of no view yet. */
 struct viewer *usher__viewer_new(struct server *s, void *connection, bool once);
 /* Take the words of `only`.  Return NULL, or the fault in one, which is *@ret_word. */
 const char *usher__viewer_only(struct viewer *v, const char *word, size_t size,

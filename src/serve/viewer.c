@@ -17,6 +17,7 @@
 #include <time.h>
 
 #include "core/text.h"
+#include "serve/thresholds.h"
 
 #define TICK_MS (STATE_EVERY_MS * 3 / 2)      /* while a round takes long */
 #define SLOW_MS (INT64_C(3) * STATE_EVERY_MS) /* and this long: the store is slow */
@@ -55,7 +56,8 @@ static void queue_put(struct viewer *v, struct message *m)
     m->refs++;
     v->queue[v->n++] = m;
     v->waiting += m->size;
-    usher__serve_http_resume(v->connection);
+    if (v->connection != NULL)
+        usher__serve_http_resume(v->connection);
 }
 
 static void queue_next(struct viewer *v)
@@ -162,6 +164,8 @@ static void print_state(const struct state *st, const struct view *w, struct out
                      STATE_EVERY_MS);
     print_head(st, to);
     print_kind(st, to);
+    usher__out_print(to, ",\"thresholds\":");
+    usher__thresholds_json(to);
     usher__out_print(to, ",\"totals\":");
     for (unsigned i = 0; i < USHER__NOUNS; i++) {
         if ((w->nouns >> i & 1u) == 0)

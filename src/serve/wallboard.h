@@ -11,7 +11,7 @@ extern const size_t usher__wallboard_size;
 
 #define WALLBOARD_POLICY                                                 \
     "default-src 'none'; "                                               \
-    "script-src 'sha256-ljCsiqvnqm+H7xqVLomfEbIGS7cytPEBTu9JX26X86g='; " \
+    "script-src 'sha256-Sw97EgJ2VW9eQUf8Q8VxLm4npHNa4R/vYRoj6ABymLU='; " \
     "style-src 'sha256-FcuHdmTWHsJKSkMwnsfLb1MBDHVQOaRCtFtSJayw23M='; "  \
     "connect-src 'self'; img-src data:; frame-ancestors 'none'; base-uri 'none'"
 

@@ -150,7 +150,7 @@ def the_state_has_what_the_answers_have():
             c.ask(*line.split())
         before = time.time() * 1000
         state = _state(server)
-        assert set(state) == {"v", "seq", "at", "zone", "every", "kind", "store", "lag", "totals", "more", "scopes"}
+        assert set(state) == {"v", "seq", "at", "zone", "every", "kind", "thresholds", "store", "lag", "totals", "more", "scopes"}
         assert before - 60000 < state["at"] < time.time() * 1000 + 60000 and state["zone"] == time.localtime().tm_gmtoff // 60
         assert state["kind"] == "memory" and state["store"] == "ok" and state["lag"] >= 0 and state["more"] is False
         assert state["totals"] == {"number": 1, "queue": 1, "room": 1, "serial": 1, "id": 1}

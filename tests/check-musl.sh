@@ -18,7 +18,7 @@ mkdir "$dir/include"
 cp "$($PKG_CONFIG --variable=includedir libxxhash)/xxhash.h" "$dir/include/"
 cd "$dir"
 { "$top_srcdir/configure" CC=musl-gcc --enable-werror --disable-shared --without-sqlite --without-redis \
-    --without-libedit --without-libmicrohttpd XXHASH_CFLAGS="-I$dir/include" XXHASH_LIBS=' ' &&
+    --without-libedit --without-libmicrohttpd --without-ncurses XXHASH_CFLAGS="-I$dir/include" XXHASH_LIBS=' ' &&
     $MAKE -j 2 usher; } >log 2>&1 || {
     tail -n 40 log
     exit 1

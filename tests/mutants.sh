@@ -39,13 +39,14 @@ try() {
     case $1 in
     *.sh) USHER=$dir/build/usher WITH_LIBMICROHTTPD=yes top_srcdir=$dir top_builddir=$dir/build \
         timeout -k 5 120 sh "$dir/$1" ;;
+    *.py) USHER=$dir/build/usher timeout -k 5 120 python3 -B "$dir/$1" ;;
     *) USHER_STEPS=15000 timeout -k 5 120 "./$1" ${2:+"$2"} ;;
     esac >try.log 2>&1
 }
 
 build() {
     case $1 in
-    *.sh) make -s -j "$jobs" usher ;;
+    *.sh | *.py) make -s -j "$jobs" usher ;;
     *) make -s -j "$jobs" "$1" ;;
     esac >make.log 2>&1
 }
@@ -1852,6 +1853,10 @@ mutant 'top: a pool without a free number is no alarm' src/top/figures.c \
     's/reason(j, level(j, THRESHOLD_FREE, left, up), text);/reason(j, level(j, THRESHOLD_FREE, up, up), text);/' tests/cli/what_is_wrong_is_shown_first.sh
 mutant 'top: a name changes the direction of a line' src/top/text.c \
     's/code >= 0x2028/code >= 0x202f/' tests/cli/what_is_wrong_is_shown_first.sh
+mutant 'top: durations grow while the store is silent' src/top/app.c \
+    's/if (a->view.silent_ms > 0 || a->held_ms != 0)/if (a->held_ms != 0)/' tests/terminal.py
+mutant 'top: the order changes soon after a key' src/top/model.c \
+    's/if (m->key_ms + KEY_MS > due_ms)/if (m->key_ms > now_ms)/' tests/terminal.py
 mutant 'top: an alarm is no exit code' src/top/top.c \
     's/alarm = m.levels\[LEVEL_ALARM\] > 0;/alarm = m.levels[LEVEL_ALARM] > m.n;/' tests/cli/what_is_wrong_is_shown_first.sh
 mutant 'events: a viewer that does not read stays' src/serve/viewer.c \

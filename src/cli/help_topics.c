@@ -259,11 +259,15 @@ const struct help_topic usher__help_topics[] = {
 "answer of its command.\n" },
 
     { "top", "what is wrong first: usher top",
-"usher top [NOUN | NOUN/NAME] [--once] [--ascii] [THRESHOLD=WARNING,ALARM]...\n"
+"usher top [NOUN | NOUN/NAME] [--every=MS] [--once] [--ascii] [THRESHOLD=WARNING,ALARM]...\n"
 "\n"
 "The scopes of a store, or of the store of a server, as a table: alarms, warnings, then those under\n"
-"pressure.  The exit code is 1 if there is an alarm.  With --json it is the object of /state.json\n"
-"(`usher help serve`).\n"
+"pressure.  In a terminal it is a screen that changes with the store; ? shows its keys.\n"
+"\n"
+"  --every=MS  read the store at this interval (1s to 60s, default 1s)\n"
+"  --once      print the table once, as where there is no terminal; the exit code is 1 if there is\n"
+"              an alarm.  With --json it is the object of /state.json (`usher help serve`)\n"
+"  --ascii     no other characters, as without a UTF-8 locale\n"
 "\n"
 "  WAIT    users that wait        BUSY    agents, numbers, members\n"
 "  FREE    agents, numbers that a call could get now, places, what a rule or dispenser has left\n"
@@ -273,7 +277,8 @@ const struct help_topic usher__help_topics[] = {
 "  IN USE  busy, wrapping up or resting (:), over the calls of the day (+), paused or down (-)\n"
 "\n"
 "At most the 200 most urgent scopes of each noun are shown.  Columns leave from the right if the\n"
-"terminal is narrow.  --ascii uses no other characters, as without a UTF-8 locale.\n"
+"terminal is narrow.  With NO_COLOR in the environment there are no colours.  The order of a screen\n"
+"changes every 5 s, at once for a new alarm, and not within 3 s of a key.\n"
 "\n"
 "Thresholds are those of the wallboard.  A duration is in seconds, or has s, m, h, d:\n"
 "\n"

@@ -58,7 +58,7 @@ void usher__top_time(char to[TOP_TEXT_MAX], const struct view *v, const struct m
     int east = m->zone < 0 ? -m->zone : m->zone;
     size_t n;
 
-    (void)usher__top_clock(to, v->wall_ms, m->zone);
+    (void)usher__top_clock(to, v->clock_ms, m->zone);
     n = strlen(to);
     if (zone && east % 60 == 0)
         (void)snprintf(to + n, TOP_TEXT_MAX - n, " UTC%c%d", m->zone < 0 ? '-' : '+', east / 60);
@@ -92,12 +92,17 @@ static void head(struct page *p, const struct model *m, const struct view *v)
 {
     const char *dot = usher__top_sign(SIGN_DOT, v->ascii);
     char left[200], right[96], number[TOP_TEXT_MAX], time[TOP_TEXT_MAX], mark[48], state[64];
+    char held[48];
     char shown[48] = "";
     struct out *to = usher__top_page_line(p);
 
     marks(mark, sizeof mark, m, v);
     usher__top_time(time, v, m, v->width >= SMALL_WIDTH);
-    (void)snprintf(right, sizeof right, "%s %s", mark, time);
+    held[0] = '\0';
+    if (v->held_ms >= 0)
+        (void)snprintf(held, sizeof held, "HELD %s  ",
+                       usher__top_span(number, v->held_ms, v->ascii));
+    (void)snprintf(right, sizeof right, "%s%s %s", held, mark, time);
     if (v->width < SMALL_WIDTH) {
         (void)snprintf(left, sizeof left, "usher top %s", mark);
         usher__top_ends(to, v, left, time);
@@ -459,7 +464,10 @@ size_t usher__top_overview(struct page *p, const struct model *m, struct view *v
         else
             row(p, m->order[i], v, &l);
     }
-    if (at == 0 && m->read)
+    if (!m->read)
+        usher__top_cell(usher__top_page_line(p), "  The scopes are being read.", v->width, false,
+                        v->ascii);
+    else if (at == 0)
         nothing(p, m, v);
     return n;
 }

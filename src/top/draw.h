@@ -27,11 +27,10 @@ struct view {
     const char *cursor; /* its scope */
     size_t first;       /* the row at the top; draw moves it so that the cursor is seen */
     const char *notice; /* the last line but one; "": none */
-    const char *keys;   /* the last line */
-    int64_t wall_ms;    /* the clock */
+    int64_t clock_ms;   /* of the wall clock */
+    int64_t wall_ms;    /* the same, or when the figures were true */
     int64_t silent_ms;  /* the store has not answered for this time; 0: it does */
-    bool held;
-    int64_t held_ms;
+    int64_t held_ms;    /* the figures stand still for this time; -1: they do not */
 };
 
 /* Return whether @v shows @r. */

@@ -24,6 +24,9 @@ static const char *option(struct top_options *o, const char *word)
         o->once = true;
     } else if (strcmp(word, "--ascii") == 0) {
         o->ascii = true;
+    } else if (strncmp(word, "--every=", 8) == 0) {
+        if (!usher__parse_span(word + 8, TOP_EVERY_MIN_MS, TOP_EVERY_MAX_MS, &o->every_ms))
+            return "is not a duration from 1s to 60s";
     } else if (usher__thresholds_has(word)) {
         return usher__thresholds_set(&o->thresholds, word);
     } else if (word[0] == '-' || strchr(word, '=') != NULL) {
@@ -46,6 +49,14 @@ static int fault_in(const struct cli *cli, const char *word, const char *fault)
 static bool is_utf8(void)
 {
     return strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
+}
+
+static bool has_terminal(void)
+{
+    const char *term = getenv("TERM");
+
+    return isatty(STDIN_FILENO) == 1 && isatty(STDOUT_FILENO) == 1 && term != NULL &&
+           *term != '\0' && strcmp(term, "dumb") != 0;
 }
 
 static size_t width_of_output(void)
@@ -77,7 +88,7 @@ static void print_line(const struct out *line)
 /* Print the overview, or @json.  Return whether there is an alarm. */
 static bool print_once(const struct cli *cli, const struct top_options *o, const char *json)
 {
-    struct view v = { .once = true, .filter = "", .cursor = "", .notice = "", .keys = "" };
+    struct view v = { .once = true, .filter = "", .cursor = "", .notice = "", .held_ms = -1 };
     struct page p = { NULL, 0, 0 };
     struct model m;
     bool alarm;
@@ -88,7 +99,7 @@ static bool print_once(const struct cli *cli, const struct top_options *o, const
     v.only = o->only[0] != '\0';
     v.width = width_of_output();
     usher__top_model_take(&m, json);
-    v.wall_ms = m.at_ms;
+    v.wall_ms = v.clock_ms = m.at_ms;
     usher__top_model_judge(&m, m.at_ms, 0);
     usher__top_model_order(&m, 0, true);
     if (cli->json)
@@ -127,7 +138,7 @@ static int once(struct cli *cli, const struct top_options *o, struct snapshot *s
 
 int usher__top(struct cli *cli, char *const *words, size_t n)
 {
-    struct top_options o = { .only = "" };
+    struct top_options o = { .only = "", .every_ms = TOP_EVERY_MIN_MS };
     char word[USHER_NAME_MAX + 1];
     struct snapshot *sn;
     const char *fault;
@@ -139,12 +150,15 @@ int usher__top(struct cli *cli, char *const *words, size_t n)
             return fault_in(cli, words[i], fault);
     (void)setlocale(LC_CTYPE, "");
     o.ascii = o.ascii || !is_utf8();
+    o.once = o.once || cli->json || cli->shell || !has_terminal();
     rc = usher__cli_reach(cli, CLI_LOOKS);
     if (rc != 0)
         return rc;
     sn = usher__snapshot_new(cli, o.only, &fault, word);
     if (sn == NULL)
         return fault_in(cli, word, fault);
+    if (!o.once)
+        return usher__top_live(cli, &o, sn);
     rc = once(cli, &o, sn);
     if (!usher__snapshot_free(sn)) {
         (void)fflush(NULL);

@@ -1,0 +1,451 @@
+/* SPDX-License-Identifier: MIT */
+#include "config.h"
+
+#include "top/app.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "cli/cli.h"
+#include "cli/json_walk.h"
+
+#define SILENT_MS 3000 /* without a state for this time, or three readings, the store is silent */
+#define NOTICE_MS 10000
+
+void usher__app_begin(struct app *a, const struct top_options *o, int64_t now_ms)
+{
+    memset(a, 0, sizeof *a);
+    usher__top_model_begin(&a->model);
+    a->model.thresholds = o->thresholds;
+    a->ascii = o->ascii;
+    a->only = o->only[0] != '\0';
+    a->every_ms = o->every_ms;
+    a->now_ms = a->good_ms = now_ms;
+    a->asked_ms = now_ms - o->every_ms;
+    a->asks = true;
+}
+
+void usher__app_done(struct app *a)
+{
+    usher__top_model_done(&a->model);
+    (void)usher__cli_resize(a->pending, 0);
+    (void)usher__cli_resize((void *)a->shown, 0);
+}
+
+static void say(struct app *a, const char *text)
+{
+    (void)snprintf(a->notice, sizeof a->notice, "%s", text);
+    a->notice_ms = a->now_ms;
+}
+
+/* ---- the cursor ---------------------------------------------------------------------------- */
+
+/* Collect the rows that are shown, in their order.  Return their number. */
+static size_t shown(struct app *a)
+{
+    size_t n = 0;
+
+    /* an array of pointers */
+    /* NOLINTNEXTLINE(bugprone-sizeof-expression) */
+    a->shown = usher__cli_resize((void *)a->shown, (a->model.n + 1) * sizeof *a->shown);
+    a->view.filter = a->filter;
+    for (size_t i = 0; i < a->model.n; i++)
+        if (usher__top_shows(&a->view, a->model.order[i]))
+            a->shown[n++] = a->model.order[i];
+    return n;
+}
+
+/* Move to one of the rows that are shown. */
+static void move_to(struct app *a, size_t place)
+{
+    a->place = place;
+    (void)snprintf(a->cursor, sizeof a->cursor, "%s", a->shown[place]->scope);
+}
+
+/* The cursor stays on its scope.  If that is gone, it stays at its place. */
+static void follow(struct app *a)
+{
+    size_t n = shown(a);
+
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(a->shown[i]->scope, a->cursor) == 0) {
+            a->place = i;
+            return;
+        }
+    if (n > 0)
+        move_to(a, a->place < n ? a->place : n - 1);
+}
+
+static void move(struct app *a, uint32_t key)
+{
+    size_t n = shown(a), page = a->rows > 1 ? a->rows - 1 : 1, at = a->place;
+
+    if (n == 0)
+        return;
+    if (key == APP_UP)
+        at -= at > 0;
+    else if (key == APP_DOWN)
+        at++;
+    else if (key == APP_PAGE_UP)
+        at -= at < page ? at : page;
+    else if (key == APP_PAGE_DOWN)
+        at += page;
+    else
+        at = key == APP_HOME ? 0 : n - 1;
+    move_to(a, at < n ? at : n - 1);
+}
+
+/* Go to the next row with the text of `find`, from @from on; @step is 1 or -1. */
+static void find(struct app *a, size_t from, int step)
+{
+    size_t n = shown(a);
+
+    for (size_t i = 0; i < n && a->find[0] != '\0'; i++) {
+        size_t at = (from + n + (step > 0 ? i : n - i)) % n;
+
+        if (strcasestr(a->shown[at]->scope, a->find) != NULL) {
+            move_to(a, at);
+            return;
+        }
+    }
+    if (a->find[0] != '\0')
+        say(a, "not found");
+}
+
+/* ---- states -------------------------------------------------------------------------------- */
+
+static void take(struct app *a, const char *json)
+{
+    usher__top_model_take(&a->model, json);
+    usher__top_model_judge(&a->model, a->view.wall_ms, a->now_ms);
+    usher__top_model_order(&a->model, a->now_ms, false);
+    follow(a);
+}
+
+void usher__app_state(struct app *a, const char *json, bool failed)
+{
+    const char *store = json != NULL ? usher__json_find(json, "store") : NULL;
+    bool silent = a->now_ms - a->good_ms >= SILENT_MS;
+    char text[64], span[TOP_TEXT_MAX];
+
+    if (failed || store == NULL || strncmp(store, "\"unavailable\"", 13) == 0)
+        return;
+    if (silent && a->model.read) {
+        (void)snprintf(text, sizeof text, "back after %s",
+                       usher__top_span(span, a->now_ms - a->good_ms, a->ascii));
+        say(a, text);
+    }
+    a->good_ms = a->now_ms;
+    if (a->held_ms == 0) {
+        take(a, json);
+        return;
+    }
+    a->pending = usher__cli_resize(a->pending, strlen(json) + 1);
+    memcpy(a->pending, json, strlen(json) + 1);
+}
+
+void usher__app_time(struct app *a, int64_t now_ms, int64_t wall_ms)
+{
+    int64_t limit = 3 * a->every_ms > SILENT_MS ? 3 * a->every_ms : SILENT_MS;
+
+    a->now_ms = now_ms;
+    a->view.silent_ms = now_ms - a->good_ms > limit ? now_ms - a->good_ms : 0;
+    if (now_ms - a->notice_ms > NOTICE_MS)
+        a->notice[0] = '\0';
+    if (now_ms - a->asked_ms >= a->every_ms) {
+        a->asked_ms = now_ms;
+        a->asks = true;
+    }
+    a->view.clock_ms = wall_ms;
+    if (a->view.silent_ms > 0 || a->held_ms != 0) /* durations do not grow */
+        return;
+    a->view.wall_ms = wall_ms;
+    if (a->model.read) {
+        usher__top_model_judge(&a->model, wall_ms, now_ms);
+        usher__top_model_order(&a->model, now_ms, false);
+    }
+    follow(a);
+}
+
+int usher__app_timeout(const struct app *a)
+{
+    int64_t left = a->asked_ms + a->every_ms - a->now_ms;
+
+    return left < 0 ? 0 : left < 1000 ? (int)left : 1000;
+}
+
+/* ---- keys ---------------------------------------------------------------------------------- */
+
+static void hold(struct app *a)
+{
+    if (a->held_ms == 0) {
+        a->held_ms = a->now_ms;
+        return;
+    }
+    a->held_ms = 0;
+    if (a->pending != NULL)
+        take(a, a->pending);
+    a->pending = usher__cli_resize(a->pending, 0);
+}
+
+static void sort_next(struct app *a)
+{
+    struct model *m = &a->model;
+    char text[64];
+
+    do
+        m->column = m->column == ORDER_NAME ? ORDER_URGENCY : m->column + 1;
+    while (m->column >= 0 && m->column < COLUMNS && usher__top_columns[m->column].kind >= LINE);
+    usher__top_model_order(m, a->now_ms, true);
+    (void)snprintf(text, sizeof text, "sorted by %s",
+                   m->column == ORDER_URGENCY ? "urgency"
+                   : m->column == ORDER_NAME  ? "name"
+                                              : usher__top_columns[m->column].title);
+    say(a, text);
+}
+
+static void noun_of(struct app *a, uint32_t key)
+{
+    static const unsigned nouns[] = { 0,          USHER_QUEUE,  USHER_NUMBER,
+                                      USHER_ROOM, USHER_SERIAL, USHER_ID };
+
+    a->view.noun = nouns[key - '1'];
+    a->view.first = 0;
+    follow(a);
+}
+
+static void every(struct app *a, bool slower)
+{
+    char text[64], span[TOP_TEXT_MAX];
+
+    a->every_ms = slower ? 2 * a->every_ms : a->every_ms / 2;
+    if (a->every_ms < TOP_EVERY_MIN_MS)
+        a->every_ms = TOP_EVERY_MIN_MS;
+    if (a->every_ms > TOP_EVERY_MAX_MS)
+        a->every_ms = TOP_EVERY_MAX_MS;
+    (void)snprintf(text, sizeof text, "every %s", usher__top_span(span, a->every_ms, a->ascii));
+    say(a, text);
+}
+
+static void begin_text(struct app *a, enum app_mode mode)
+{
+    a->mode = mode;
+    (mode == APP_FIND ? a->find : a->filter)[0] = '\0';
+    a->view.first = 0;
+    follow(a);
+}
+
+static void row_key(struct app *a, uint32_t key)
+{
+    switch (key) {
+    case 'q':
+        a->quits = true;
+        break;
+    case '?':
+        a->mode = APP_HELPS;
+        break;
+    case '/':
+        begin_text(a, APP_FIND);
+        break;
+    case 'n':
+        find(a, a->place + 1, 1);
+        break;
+    case 'N':
+        find(a, a->place + shown(a) - 1, -1);
+        break;
+    case 'f':
+    case '\\':
+        begin_text(a, APP_FILTERS);
+        break;
+    case 's':
+        sort_next(a);
+        break;
+    case 'S':
+        a->model.backwards = !a->model.backwards;
+        usher__top_model_order(&a->model, a->now_ms, true);
+        break;
+    case 'p':
+    case ' ':
+        hold(a);
+        break;
+    case 'u':
+        a->asks = true;
+        a->asked_ms = a->now_ms;
+        break;
+    case '+':
+    case '-':
+        every(a, key == '-');
+        break;
+    case '<':
+        a->view.skip -= a->view.skip > 0;
+        break;
+    case '>':
+        a->view.skip += a->view.skip + 1 < COLUMNS;
+        break;
+    default:
+        if (key >= '1' && key <= '6')
+            noun_of(a, key);
+        break;
+    }
+}
+
+/* Append the character @key. */
+static void type(char *text, uint32_t key)
+{
+    size_t n = strlen(text);
+
+    if (n + 5 > APP_TEXT_MAX)
+        return;
+    if (key < 0x80) {
+        text[n++] = (char)key;
+    } else if (key < 0x800) {
+        text[n++] = (char)(0xc0u | key >> 6);
+        text[n++] = (char)(0x80u | (key & 0x3fu));
+    } else if (key < 0x10000) {
+        text[n++] = (char)(0xe0u | key >> 12);
+        text[n++] = (char)(0x80u | (key >> 6 & 0x3fu));
+        text[n++] = (char)(0x80u | (key & 0x3fu));
+    } else {
+        text[n++] = (char)(0xf0u | key >> 18);
+        text[n++] = (char)(0x80u | (key >> 12 & 0x3fu));
+        text[n++] = (char)(0x80u | (key >> 6 & 0x3fu));
+        text[n++] = (char)(0x80u | (key & 0x3fu));
+    }
+    text[n] = '\0';
+}
+
+static void erase(char *text)
+{
+    size_t n = strlen(text);
+
+    while (n > 0 && (text[n - 1] & 0xc0) == 0x80)
+        n--;
+    text[n > 0 ? n - 1 : 0] = '\0';
+}
+
+/* A key while a text is typed. */
+static void text_key(struct app *a, uint32_t key)
+{
+    char *text = a->mode == APP_FIND ? a->find : a->filter;
+
+    if (key == APP_ENTER || key == APP_BACK) {
+        if (key == APP_BACK)
+            text[0] = '\0';
+        a->mode = APP_ROWS;
+    } else if (key == APP_ERASE) {
+        erase(text);
+    } else if (key >= 0x20 && key < 0x110000 && key != 0x7f) {
+        type(text, key);
+    }
+    if (a->mode == APP_FIND)
+        find(a, a->place, 1);
+    follow(a);
+}
+
+void usher__app_key(struct app *a, uint32_t key)
+{
+    a->model.key_ms = a->now_ms;
+    a->notice[0] = '\0';
+    if (key == APP_REDRAW) {
+        a->redraws = a->asks = true;
+        return;
+    }
+    if (key == APP_QUIT) {
+        a->quits = true;
+        return;
+    }
+    if (a->mode == APP_HELPS) {
+        a->mode = APP_ROWS;
+        return;
+    }
+    if (a->mode != APP_ROWS) {
+        text_key(a, key);
+        return;
+    }
+    if (key >= APP_UP && key <= APP_END) {
+        move(a, key);
+    } else if (key == APP_BACK || key == APP_ERASE) {
+        a->filter[0] = '\0';
+        follow(a);
+    } else {
+        row_key(a, key == APP_HELP ? '?' : key == APP_FILTER ? 'f' : key == APP_SORT ? 's' : key);
+    }
+}
+
+/* ---- drawing ------------------------------------------------------------------------------- */
+
+static void help(struct app *a, struct page *p)
+{
+    static const char *const lines[] = {
+        "keys of `usher top`",
+        "",
+        "  up down PgUp PgDn Home End   move        /  find; n and N: next and before",
+        "  1 all  2 queues  3 numbers  4 rooms      f  filter, and Esc: all",
+        "  5 serials  6 ids                         s  sort by the next column; S: backwards",
+        "  p  hold the figures and the order        u  read now",
+        "  < >  columns at the left                 + -  read more often, less often",
+        "  Ctrl-L  draw again                       q  quit",
+        "",
+    };
+    char text[160];
+
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
+        usher__top_cell(usher__top_page_line(p), lines[i], a->view.width, false, a->ascii);
+    (void)snprintf(text, sizeof text,
+                   "  %s alarm  %s warning    %s busy  %s wrap-up, resting  %s "
+                   "calls used up  %s paused, down  %s free",
+                   usher__top_sign(SIGN_ALARM, a->ascii), usher__top_sign(SIGN_WARNING, a->ascii),
+                   usher__top_sign(SIGN_BUSY, a->ascii), usher__top_sign(SIGN_REST, a->ascii),
+                   usher__top_sign(SIGN_CAPPED, a->ascii), usher__top_sign(SIGN_DOWN, a->ascii),
+                   usher__top_sign(SIGN_FREE, a->ascii));
+    usher__top_cell(usher__top_page_line(p), text, a->view.width, false, a->ascii);
+    usher__top_cell(usher__top_page_line(p), "", a->view.width, false, a->ascii);
+    usher__top_cell(usher__top_page_line(p), "  `usher help top` explains columns and thresholds.",
+                    a->view.width, false, a->ascii);
+}
+
+static const char *last_line(const struct app *a, char *text, size_t size)
+{
+    if (a->mode == APP_HELPS)
+        return "any key: back";
+    if (a->mode == APP_ROWS && a->model.n == 0)
+        return "?help q:quit";
+    if (a->mode == APP_ROWS)
+        return "?help /find f:filter s:sort 1-6:noun p:hold u:read q:quit";
+    (void)snprintf(text, size, "%s: %s_", a->mode == APP_FIND ? "find" : "filter",
+                   a->mode == APP_FIND ? a->find : a->filter);
+    return text;
+}
+
+void usher__app_draw(struct app *a, struct page *p, size_t width, size_t height)
+{
+    char text[APP_TEXT_MAX + 16];
+    struct view *v = &a->view;
+
+    usher__top_page_clear(p);
+    v->width = width;
+    v->height = height;
+    v->ascii = a->ascii;
+    v->only = a->only;
+    v->cursor = a->cursor;
+    v->filter = a->filter;
+    v->notice = a->notice;
+    v->held_ms = a->held_ms != 0 ? a->now_ms - a->held_ms : -1;
+    if (a->mode == APP_HELPS)
+        help(a, p);
+    else
+        a->rows = usher__top_overview(p, &a->model, v);
+    if (height <= 3)
+        return;
+    while (p->n + 1 + (a->notice[0] != '\0') < height)
+        (void)usher__top_page_line(p);
+    if (a->notice[0] != '\0' && p->n + 1 < height)
+        usher__top_cell(usher__top_page_line(p), a->notice, width, false, a->ascii);
+    if (p->n >= height)
+        p->n = height - 1;
+    usher__top_cell(usher__top_page_line(p), last_line(a, text, sizeof text), width, false,
+                    a->ascii);
+}

@@ -215,6 +215,55 @@ def keys_move_sort_find_filter_and_hold():
     _gone(store)
 
 
+def a_scope_is_opened_with_its_lists():
+    store = _file()
+    with _Terminal("-s", store, "top") as t:
+        t.until("number/dry", "◂")
+        t.keys("Enter")
+        t.until("▲ number/dry", "2 numbers: 0 free 2 busy", "[1 calls]", "0 of 2 free", "o0", "o1", "pbx", "token")
+        t.keys("Tab")
+        t.until("[2 free]", "There is none.")
+        t.keys("5")
+        t.until("[5 settings]", "longest-idle")
+        t.keys("Escape")
+        t.until("SCOPE", "?help")
+        t.keys("Down", "Enter")
+        t.until("▲ queue/late", "[1 waiting]", "zoe", "longest wait 4:")
+        t.keys("2")
+        t.until("[2 agents]", "ann", "paused")
+        _shell(store, "queue leave late zoe", "queue apply late new")  # it is read again
+        t.keys("1")
+        t.until("new", gone=["zoe"])
+        t.keys("p")
+        t.until("new")
+        _shell(store, "queue leave late new")
+        t.keys("u", "x", "p")
+        t.until("There is none.")
+        t.keys("Escape", "4", "Enter")
+        t.until("room/hall", "[1 members]", "ann", "here")
+        _shell(store, "room close hall")
+        t.until("There is no such scope any more.")
+        t.keys("Escape", "5", "Enter")
+        t.until("serial/inv", "[1 holds]")
+        t.keys("2")
+        t.until("[2 figures]", "critical")
+        t.keys("Left", "6", "Enter")
+        t.until("id/tick", "[1 figures]", "limit", "1000")
+        t.resize(40, 8)
+        t.until("id/tick")
+        t.keys("End", "Home", "PPage", "NPage", "q")
+        t.over()
+    with Server(store) as server, _Terminal("-s", "usher+unix:" + server.path, "top", "number/half") as t:
+        t.until("number/half", "◂")
+        t.keys("Enter")
+        t.until("[1 calls]", "pbx")
+        server.stop(signal.SIGKILL)
+        t.until("no answer for")
+        t.keys("Escape", "q")
+        t.over()
+    _gone(store)
+
+
 def the_order_stands_still_under_the_cursor():
     store = _file()
     with _Terminal("-s", store, "top", "--every=1s") as t:

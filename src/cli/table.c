@@ -137,10 +137,7 @@ void usher__table_print(struct table *t, FILE *out)
     print_row(t, out, t->head, widths);
     for (size_t i = 0; i < t->n; i += t->n_columns)
         print_row(t, out, (const char *const *)t->cell + i, widths);
-    for (size_t i = 0; i < t->n; i++)
-        free(t->cell[i]);
-    (void)usher__cli_resize(t->cell, 0);
-    memset(t, 0, sizeof *t);
+    usher__table_done(t);
 }
 
 /* ---- answers ------------------------------------------------------------------------------- */
@@ -190,6 +187,58 @@ static void row(struct table *t, const struct usher_reply *reply, size_t i, int6
         }
 }
 
+void usher__table_rows(struct table *t, const struct usher_reply *reply, int64_t now_ms)
+{
+    uint32_t field;
+
+    for (size_t k = 0; (field = usher_verb_tells(reply->verb, true, k)) != 0; k++)
+        if (is_told(reply->verb, field)) {
+            const struct usher_field_about *about = usher_about_field(field);
+
+            usher__table_column(t, about->word,
+                                about->type == USHER_TYPE_INT || about->type == USHER_TYPE_TOKEN ||
+                                    about->type == USHER_TYPE_MS ||
+                                    about->type == USHER_TYPE_SHARE);
+        }
+    for (size_t i = 0; i < reply->n_rows; i++)
+        row(t, reply, i, now_ms);
+}
+
+/* Append the values of @row by their names. */
+static void add_values(struct table *t, const struct usher_reply *reply, size_t row, int64_t now_ms)
+{
+    size_t n;
+    const struct usher_value *values = usher_reply_values(reply, row, &n);
+
+    for (size_t i = 0; i < n; i++) {
+        if (values[i].field == USHER_FIELD_MORE)
+            continue;
+        add_words(t, usher_about_field(values[i].field)->word);
+        cell(t, (enum usher_noun)(reply->verb >> 8), &values[i], now_ms);
+        if (t->cell[t->n - 1] == NULL) { /* in a list it is a gap */
+            t->n--;
+            add_words(t, "0");
+        }
+    }
+}
+
+void usher__table_values(struct table *t, const struct usher_reply *reply, int64_t now_ms)
+{
+    usher__table_column(t, "name", false);
+    usher__table_column(t, "value", false);
+    add_values(t, reply, USHER_ANSWER, now_ms);
+    if (reply->n_rows == 1)
+        add_values(t, reply, 0, now_ms);
+}
+
+void usher__table_done(struct table *t)
+{
+    for (size_t i = 0; i < t->n; i++)
+        free(t->cell[i]);
+    (void)usher__cli_resize(t->cell, 0);
+    memset(t, 0, sizeof *t);
+}
+
 bool usher__table_answer(FILE *out, const struct usher_operation *command,
                          const struct usher_reply *reply)
 {
@@ -199,22 +248,11 @@ bool usher__table_answer(FILE *out, const struct usher_operation *command,
                 (usher__verb((unsigned)command->verb)->flags & USHER__LISTS) != 0;
     struct table t = { .n_columns = 0 };
     const char *after;
-    uint32_t field;
     size_t size;
 
     if (!list || reply->n_rows == 0)
         return false;
-    for (size_t k = 0; (field = usher_verb_tells(reply->verb, true, k)) != 0; k++)
-        if (is_told(reply->verb, field)) {
-            const struct usher_field_about *about = usher_about_field(field);
-
-            usher__table_column(&t, about->word,
-                                about->type == USHER_TYPE_INT || about->type == USHER_TYPE_TOKEN ||
-                                    about->type == USHER_TYPE_MS ||
-                                    about->type == USHER_TYPE_SHARE);
-        }
-    for (size_t i = 0; i < reply->n_rows; i++)
-        row(&t, reply, i, now_ms);
+    usher__table_rows(&t, reply, now_ms);
     usher__table_print(&t, out);
     after = usher_reply_text(reply, USHER_ANSWER, USHER_FIELD_AFTER, &size);
     if (after != NULL) {

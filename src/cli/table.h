@@ -28,6 +28,12 @@ void usher__table_number(struct table *t, int64_t number);
 void usher__table_span(struct table *t, int64_t ms);
 /* Write a time relative to @now_ms: "45 s ago", "in 12 min". */
 void usher__table_moment(struct table *t, int64_t ms, int64_t now_ms);
+/* Write the rows of the list @reply, or the values of an answer and of its only row by their names;
+ * durations are relative to @now_ms. */
+void usher__table_rows(struct table *t, const struct usher_reply *reply, int64_t now_ms);
+void usher__table_values(struct table *t, const struct usher_reply *reply, int64_t now_ms);
+/* Free the memory of @t. */
+void usher__table_done(struct table *t);
 /* Print the table without empty columns, and free the memory of @t. */
 void usher__table_print(struct table *t, FILE *out);
 

@@ -33,6 +33,9 @@ void usher__app_done(struct app *a)
     usher__top_model_done(&a->model);
     (void)usher__cli_resize(a->pending, 0);
     (void)usher__cli_resize((void *)a->shown, 0);
+    usher__detail_close(&a->detail);
+    while (a->jobs.first != NULL)
+        usher__job_free(usher__jobs_take(&a->jobs));
 }
 
 static void say(struct app *a, const char *text)
@@ -115,6 +118,78 @@ static void find(struct app *a, size_t from, int step)
         say(a, "not found");
 }
 
+/* ---- the screen of a scope ------------------------------------------------------------------ */
+
+static bool has_detail(const struct app *a)
+{
+    return a->detail.scope[0] != '\0';
+}
+
+/* Read the list of the screen again. */
+static void read_detail(struct app *a)
+{
+    struct job *job;
+
+    if (!has_detail(a) || a->held_ms != 0)
+        return;
+    job = usher__detail_read(&a->detail, ++a->last_id);
+    if (job != NULL)
+        usher__jobs_put(&a->jobs, job);
+}
+
+static void open_detail(struct app *a)
+{
+    if (a->cursor[0] == '\0' || usher__top_model_find(&a->model, a->cursor) == NULL)
+        return;
+    usher__detail_open(&a->detail, a->cursor);
+    read_detail(a);
+}
+
+static void show_tab(struct app *a, unsigned tab)
+{
+    if (usher__detail_tab(&a->detail, tab))
+        read_detail(a);
+}
+
+bool usher__app_answer(struct app *a, struct job *job)
+{
+    return usher__detail_take(&a->detail, job);
+}
+
+static void detail_key(struct app *a, uint32_t key)
+{
+    struct detail *d = &a->detail;
+    int64_t page = d->rows > 1 ? (int64_t)d->rows - 1 : 1;
+
+    switch (key) {
+    case APP_BACK:
+    case APP_ERASE:
+        usher__detail_close(d);
+        break;
+    case APP_UP:
+    case APP_DOWN:
+        usher__detail_move(d, key == APP_UP ? -1 : 1);
+        break;
+    case APP_PAGE_UP:
+    case APP_PAGE_DOWN:
+        usher__detail_move(d, key == APP_PAGE_UP ? -page : page);
+        break;
+    case APP_HOME:
+    case APP_END:
+        usher__detail_move(d, key == APP_HOME ? INT32_MIN : INT32_MAX);
+        break;
+    case APP_TAB:
+        if (!usher__detail_tab(d, d->tab + 1))
+            (void)usher__detail_tab(d, 0);
+        read_detail(a);
+        break;
+    default:
+        if (key >= '1' && key <= '9')
+            show_tab(a, key - '1');
+        break;
+    }
+}
+
 /* ---- states -------------------------------------------------------------------------------- */
 
 static void take(struct app *a, const char *json)
@@ -158,6 +233,7 @@ void usher__app_time(struct app *a, int64_t now_ms, int64_t wall_ms)
     if (now_ms - a->asked_ms >= a->every_ms) {
         a->asked_ms = now_ms;
         a->asks = true;
+        read_detail(a);
     }
     a->view.clock_ms = wall_ms;
     if (a->view.silent_ms > 0 || a->held_ms != 0) /* durations do not grow */
@@ -274,6 +350,7 @@ static void row_key(struct app *a, uint32_t key)
     case 'u':
         a->asks = true;
         a->asked_ms = a->now_ms;
+        read_detail(a);
         break;
     case '+':
     case '-':
@@ -365,7 +442,12 @@ void usher__app_key(struct app *a, uint32_t key)
         text_key(a, key);
         return;
     }
-    if (key >= APP_UP && key <= APP_END) {
+    if (has_detail(a) && key != '?' && key != APP_HELP && key != 'p' && key != ' ' && key != 'u' &&
+        key != 'q') {
+        detail_key(a, key);
+    } else if (key == APP_ENTER) {
+        open_detail(a);
+    } else if (key >= APP_UP && key <= APP_END) {
         move(a, key);
     } else if (key == APP_BACK || key == APP_ERASE) {
         a->filter[0] = '\0';
@@ -387,6 +469,7 @@ static void help(struct app *a, struct page *p)
         "  5 serials  6 ids                         s  sort by the next column; S: backwards",
         "  p  hold the figures and the order        u  read now",
         "  < >  columns at the left                 + -  read more often, less often",
+        "  Enter  open the scope; Esc: back         Tab, 1-9  its lists",
         "  Ctrl-L  draw again                       q  quit",
         "",
     };
@@ -411,10 +494,12 @@ static const char *last_line(const struct app *a, char *text, size_t size)
 {
     if (a->mode == APP_HELPS)
         return "any key: back";
+    if (a->mode == APP_ROWS && has_detail(a))
+        return "Esc:back Tab 1-9:list u:read p:hold ?help q:quit";
     if (a->mode == APP_ROWS && a->model.n == 0)
         return "?help q:quit";
     if (a->mode == APP_ROWS)
-        return "?help /find f:filter s:sort 1-6:noun p:hold u:read q:quit";
+        return "?help /find f:filter s:sort Enter:open 1-6:noun p:hold u:read q:quit";
     (void)snprintf(text, size, "%s: %s_", a->mode == APP_FIND ? "find" : "filter",
                    a->mode == APP_FIND ? a->find : a->filter);
     return text;
@@ -436,6 +521,8 @@ void usher__app_draw(struct app *a, struct page *p, size_t width, size_t height)
     v->held_ms = a->held_ms != 0 ? a->now_ms - a->held_ms : -1;
     if (a->mode == APP_HELPS)
         help(a, p);
+    else if (has_detail(a))
+        usher__detail_draw(p, &a->detail, &a->model, v);
     else
         a->rows = usher__top_overview(p, &a->model, v);
     if (height <= 3)

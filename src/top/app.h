@@ -7,6 +7,7 @@
 #ifndef USHER_TOP_APP_H
 #define USHER_TOP_APP_H
 
+#include "top/detail.h"
 #include "top/draw.h"
 #include "top/top.h"
 
@@ -52,6 +53,9 @@ struct app {
     char notice[160];
     int64_t notice_ms;
     char *pending; /* a state that came while the figures are held */
+    struct detail detail;
+    struct job_list jobs; /* to be executed */
+    unsigned last_id;     /* of a job */
     bool quits, redraws, asks;
 };
 
@@ -63,6 +67,8 @@ void usher__app_time(struct app *a, int64_t now_ms, int64_t wall_ms);
 int usher__app_timeout(const struct app *a);
 /* Take the state @json; or @failed: the server did not answer. */
 void usher__app_state(struct app *a, const char *json, bool failed);
+/* @job was executed.  It is taken if usher__app_answer() returns true. */
+bool usher__app_answer(struct app *a, struct job *job);
 /* A character, or an app_key, was typed. */
 void usher__app_key(struct app *a, uint32_t key);
 /* Draw all lines of a terminal of this size. */

@@ -239,12 +239,17 @@ static void read_keys(struct live *l)
 
 static void take_state(struct live *l)
 {
+    struct job *job;
     bool failed;
     char *json = usher__reader_take(l->reader, &failed);
 
     if (json != NULL || failed)
         usher__app_state(&l->app, json, failed);
     (void)usher__cli_resize(json, 0);
+    while ((job = usher__reader_job(l->reader)) != NULL) {
+        if (!usher__app_answer(&l->app, job))
+            usher__job_free(job);
+    }
 }
 
 static void loop(struct live *l)
@@ -252,13 +257,16 @@ static void loop(struct live *l)
     while (!l->app.quits) {
         struct pollfd fds[] = { { STDIN_FILENO, POLLIN, 0 },
                                 { usher__reader_fd(l->reader), POLLIN, 0 } };
-        int wait;
+        struct job *job;
         struct timespec t;
+        int wait;
 
         usher__app_time(&l->app, clock_ms(CLOCK_MONOTONIC), clock_ms(CLOCK_REALTIME));
         if (l->app.asks)
             usher__reader_ask(l->reader);
         l->app.asks = false;
+        while ((job = usher__jobs_take(&l->app.jobs)) != NULL)
+            usher__reader_execute(l->reader, job);
         draw(l);
         wait = usher__app_timeout(&l->app);
         t = (struct timespec){ wait / 1000, (long)(wait % 1000) * 1000000 };

@@ -22,10 +22,17 @@ struct reader {
     pthread_mutex_t lock;
     pthread_cond_t more;
     int pipe[2];
-    bool wanted, busy, end;
+    bool wanted, reading, busy, end;
+    struct job_list waiting, done;
     bool failed;
     char *json; /* NULL: none */
 };
+
+static void wake(struct reader *r)
+{
+    while (write(r->pipe[1], "", 1) < 0 && errno == EINTR)
+        ; /* if the pipe is full, it is readable, too */
+}
 
 static char *copy(const char *text)
 {
@@ -41,16 +48,27 @@ static void read_state(struct reader *r)
     const char *json;
 
     r->wanted = false;
+    r->reading = true;
     (void)pthread_mutex_unlock(&r->lock);
     json = usher__snapshot_read(r->snapshot, message);
     (void)pthread_mutex_lock(&r->lock);
+    r->reading = false;
     r->failed = json == NULL;
     if (json != NULL) {
         (void)usher__cli_resize(r->json, 0);
         r->json = copy(json);
     }
-    while (write(r->pipe[1], "", 1) < 0 && errno == EINTR)
-        ; /* if the pipe is full, it is readable, too */
+    wake(r);
+}
+
+/* The same. */
+static void execute(struct reader *r, struct job *job)
+{
+    (void)pthread_mutex_unlock(&r->lock);
+    usher__job_run(job, r->cli);
+    (void)pthread_mutex_lock(&r->lock);
+    usher__jobs_put(&r->done, job);
+    wake(r);
 }
 
 static void *run(void *payload)
@@ -59,8 +77,12 @@ static void *run(void *payload)
 
     (void)pthread_mutex_lock(&r->lock);
     while (!r->end) {
-        r->busy = r->wanted;
-        if (r->wanted)
+        struct job *job = usher__jobs_take(&r->waiting);
+
+        r->busy = job != NULL || r->wanted;
+        if (job != NULL)
+            execute(r, job);
+        else if (r->wanted)
             read_state(r);
         else
             (void)pthread_cond_wait(&r->more, &r->lock);
@@ -100,9 +122,27 @@ int usher__reader_fd(const struct reader *r)
 void usher__reader_ask(struct reader *r)
 {
     (void)pthread_mutex_lock(&r->lock);
-    r->wanted = r->wanted || !r->busy;
+    r->wanted = r->wanted || !r->reading;
     (void)pthread_cond_signal(&r->more);
     (void)pthread_mutex_unlock(&r->lock);
+}
+
+void usher__reader_execute(struct reader *r, struct job *job)
+{
+    (void)pthread_mutex_lock(&r->lock);
+    usher__jobs_put(&r->waiting, job);
+    (void)pthread_cond_signal(&r->more);
+    (void)pthread_mutex_unlock(&r->lock);
+}
+
+struct job *usher__reader_job(struct reader *r)
+{
+    struct job *job;
+
+    (void)pthread_mutex_lock(&r->lock);
+    job = usher__jobs_take(&r->done);
+    (void)pthread_mutex_unlock(&r->lock);
+    return job;
 }
 
 char *usher__reader_take(struct reader *r, bool *ret_failed)
@@ -140,6 +180,10 @@ bool usher__reader_free(struct reader *r)
     (void)close(r->pipe[1]);
     (void)pthread_cond_destroy(&r->more);
     (void)pthread_mutex_destroy(&r->lock);
+    while (r->waiting.first != NULL)
+        usher__job_free(usher__jobs_take(&r->waiting));
+    while (r->done.first != NULL)
+        usher__job_free(usher__jobs_take(&r->done));
     (void)usher__cli_resize(r->json, 0);
     (void)usher__cli_resize(r, 0);
     return true;

@@ -100,7 +100,7 @@ const struct cli_program usher__cli_programs[] = {
       "[--slow=MS] [--idle=MS]",
       "serve the store to Redis clients on this machine" },
     { "top", usher__top,
-      "[NOUN | NOUN/NAME] [--every=MS] [--once] [--ascii] [THRESHOLD=WARNING,ALARM]...",
+      "[NOUN | NOUN/NAME] [--every=MS] [--rw] [--once] [--ascii] [THRESHOLD=WARNING,ALARM]...",
       "show the scopes of the store, what is wrong first" },
     { "version", usher__cli_version, "", "print the version and the stores that are built in" },
     { "complete", usher__cli_complete, "LINE",

@@ -1857,6 +1857,12 @@ mutant 'top: durations grow while the store is silent' src/top/app.c \
     's/if (a->view.silent_ms > 0 || a->held_ms != 0)/if (a->held_ms != 0)/' tests/terminal.py
 mutant 'top: the order changes soon after a key' src/top/model.c \
     's/if (m->key_ms + KEY_MS > due_ms)/if (m->key_ms > now_ms)/' tests/terminal.py
+mutant 'top: any key is a yes' src/top/app.c \
+    's/end_question(a, key == .y.);/end_question(a, key != 0);/' tests/terminal.py
+mutant 'top: a command has no token' src/top/acts.def \
+    's/number hangup {scope} {number} token={token}/number hangup {scope} {number}/' tests/terminal.py
+mutant 'top: commands need no --rw' src/top/app.c \
+    's/why == NULL \&\& a->writes \&\& a->view.silent_ms == 0/why == NULL \&\& a->view.silent_ms == 0/' tests/terminal.py
 mutant 'top: an alarm is no exit code' src/top/top.c \
     's/alarm = m.levels\[LEVEL_ALARM\] > 0;/alarm = m.levels[LEVEL_ALARM] > m.n;/' tests/cli/what_is_wrong_is_shown_first.sh
 mutant 'events: a viewer that does not read stays' src/serve/viewer.c \

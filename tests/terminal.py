@@ -264,6 +264,142 @@ def a_scope_is_opened_with_its_lists():
     _gone(store)
 
 
+def _owners(store, pool):
+    return {n["number"]: n["owner"] for n in _shell(store, "number list %s state=busy" % pool)[0].get("numbers", [])}
+
+
+def nothing_is_changed_without_rw():
+    store = _file()
+    with _Terminal("-s", store, "top", "number/dry") as t:
+        t.until("number/dry", "◂")
+        t.keys("Enter")
+        t.until("[1 calls]", "o0", gone=["k:free"])
+        for key in ("k", "c", "F9"):
+            t.keys(key)
+            t.until("nothing is changed without --rw")
+            t.keys("y")
+        t.keys("q")
+        t.over()
+    assert len(_owners(store, "dry")) == 2
+    _gone(store)
+
+
+def only_a_y_frees_what_is_on_the_screen():
+    store = _file()
+    with Server(store) as server:
+        for url in (store, "usher+unix:" + server.path):
+            with _Terminal("-s", url, "top", "number/dry", "--rw") as t:
+                t.until("number/dry", "◂")
+                t.keys("Enter")
+                t.until("[1 calls]", "o0", "k:free")
+                for key in [chr(c) for c in range(33, 127) if chr(c) not in "y;"] + ["Enter", "Escape", "Space", "Tab", "Up", "F5", "C-a", "BSpace"]:
+                    t.keys("k")
+                    t.keys(key)
+                t.keys("k")
+                t.until("is held by", "y: yes")
+                t.keys("n")
+                t.until("nothing was done")
+                assert len(_owners(store, "dry")) == 2
+                # the hold that was on the screen has gone, and its number has another one
+                t.keys("Home", "k")
+                (number,) = re.findall(r"(\d) is held by o", t.until("is held by", "y: yes"))
+                _shell(url, "number hangup dry %s" % number, "number call dry owner=other number=%s" % number)
+                t.keys("y")
+                t.until("stale: it is another one by now")
+                assert _owners(store, "dry")[number] == "other"
+                t.keys("End", "k")
+                (number,) = re.findall(r"(\d) is held by o", t.until("is held by", "y: yes"))
+                t.keys("y")
+                t.until("ok: number hangup dry")
+                assert number not in _owners(store, "dry")
+                _shell(url, "number free dry owner=other", "number call dry owner=o0 node=pbx", "number call dry owner=o1 node=pbx")
+                # more than one: the name is typed
+                t.until("o0", "o1", "pbx")
+                for typed in ("pb", "pbxx", "y", ""):
+                    t.keys("K")
+                    t.until("Type pbx and Enter")
+                    t.type(typed)
+                    t.keys("Enter")
+                    t.until("nothing was done")
+                t.keys("K")
+                t.type("pby")
+                t.keys("BSpace")
+                t.type("x")
+                t.until("pbx_")
+                assert len(_owners(store, "dry")) == 2
+                t.keys("Enter")
+                t.until("There is none.")
+                assert not _owners(store, "dry")
+                t.keys("q")
+                t.over()
+            _shell(url, "number call dry owner=o0 node=pbx", "number call dry owner=o1 node=pbx")
+    _gone(store)
+
+
+def queues_and_rooms_are_run_from_the_screen():
+    store = _file()
+    with _Terminal("-s", store, "top", "--rw") as t:
+        t.until("number/dry", "◂")
+        t.keys("2", "Home", "Enter")
+        t.until("queue/late", "[1 waiting]", "zoe")
+        t.keys("2")
+        t.until("[2 agents]", "paused")
+        t.keys("r")
+        t.until("ann is paused, and gets users")
+        t.keys("y")
+        t.until("ok: queue ready late", "busy")
+        t.keys("k")
+        t.until("its users leave the queue")
+        t.keys("y")
+        t.until("ok: queue free late", "idle")
+        t.keys("P", "y")
+        t.until("ok: queue pause late", "paused")
+        _shell(store, "queue apply late yan")
+        t.keys("1")
+        t.until("yan")
+        t.keys("k")
+        t.until("yan is waiting in lane")
+        t.keys("y")
+        t.until("ok: queue leave late", "There is none.")
+        t.keys("c", "y")
+        t.until("ok: queue set late", "closed")
+        assert _shell(store, "queue stats late")[0]["mode"] == "closed"
+        t.keys("o", "y")
+        t.until("ok: queue set late", gone=["closed"])
+        t.keys("Escape", "4", "Enter")
+        t.until("room/hall", "ann", "k:kick")
+        t.keys("k", "y")
+        t.until("ok: room kick hall", gone=[" ann "])
+        t.keys("c")
+        t.until("Type hall and Enter")
+        t.type("hall")
+        t.keys("Enter")
+        t.until("ok: room close hall", "There is no such scope any more.")
+        t.keys("q")
+        t.over()
+    with own_redis() as store_of_redis:
+        _seed(store_of_redis)
+        with _Terminal("-s", store_of_redis, "top", "number/dry", "--rw") as t:
+            t.until("number/dry", "◂")
+            t.keys("Enter")
+            t.until("[1 calls]", "o0")
+            process = redis_process(store_of_redis)
+            t.keys("k")
+            t.until("y: yes")
+            os.kill(process, signal.SIGSTOP)
+            t.until("no answer")
+            t.keys("y")
+            t.until("the store does not answer: nothing was done")
+            t.keys("k")
+            t.until("the store does not answer: nothing was done")
+            os.kill(process, signal.SIGCONT)
+            t.until("back after")
+            assert len(_owners(store_of_redis, "dry")) == 2
+            t.keys("q")
+            t.over()
+    _gone(store)
+
+
 def the_order_stands_still_under_the_cursor():
     store = _file()
     with _Terminal("-s", store, "top", "--every=1s") as t:

@@ -259,12 +259,15 @@ const struct help_topic usher__help_topics[] = {
 "answer of its command.\n" },
 
     { "top", "what is wrong first: usher top",
-"usher top [NOUN | NOUN/NAME] [--every=MS] [--once] [--ascii] [THRESHOLD=WARNING,ALARM]...\n"
+"usher top [NOUN | NOUN/NAME] [--every=MS] [--rw] [--once] [--ascii]\n"
+"          [THRESHOLD=WARNING,ALARM]...\n"
 "\n"
 "The scopes of a store, or of the store of a server, as a table: alarms, warnings, then those under\n"
 "pressure.  In a terminal it is a screen that changes with the store; ? shows its keys.\n"
 "\n"
 "  --every=MS  read the store at this interval (1s to 60s, default 1s)\n"
+"  --rw        keys of the screen may free a number, pause an agent, kick a member, close a scope,\n"
+"              and so on.  Each asks first, and does nothing to a hold that has come since\n"
 "  --once      print the table once, as where there is no terminal; the exit code is 1 if there is\n"
 "              an alarm.  With --json it is the object of /state.json (`usher help serve`)\n"
 "  --ascii     no other characters, as without a UTF-8 locale\n"

@@ -22,6 +22,7 @@ void usher__app_begin(struct app *a, const struct top_options *o, int64_t now_ms
     a->model.thresholds = o->thresholds;
     a->ascii = o->ascii;
     a->only = o->only[0] != '\0';
+    a->writes = o->writes;
     a->every_ms = o->every_ms;
     a->now_ms = a->good_ms = now_ms;
     a->asked_ms = now_ms - o->every_ms;
@@ -34,6 +35,7 @@ void usher__app_done(struct app *a)
     (void)usher__cli_resize(a->pending, 0);
     (void)usher__cli_resize((void *)a->shown, 0);
     usher__detail_close(&a->detail);
+    usher__job_free(a->question.job);
     while (a->jobs.first != NULL)
         usher__job_free(usher__jobs_take(&a->jobs));
 }
@@ -118,6 +120,42 @@ static void find(struct app *a, size_t from, int step)
         say(a, "not found");
 }
 
+/* ---- typing ----------------------------------------------------------------------------- */
+
+/* Append the character @key. */
+static void type(char *text, size_t size, uint32_t key)
+{
+    size_t n = strlen(text);
+
+    if (n + 5 > size)
+        return;
+    if (key < 0x80) {
+        text[n++] = (char)key;
+    } else if (key < 0x800) {
+        text[n++] = (char)(0xc0u | key >> 6);
+        text[n++] = (char)(0x80u | (key & 0x3fu));
+    } else if (key < 0x10000) {
+        text[n++] = (char)(0xe0u | key >> 12);
+        text[n++] = (char)(0x80u | (key >> 6 & 0x3fu));
+        text[n++] = (char)(0x80u | (key & 0x3fu));
+    } else {
+        text[n++] = (char)(0xf0u | key >> 18);
+        text[n++] = (char)(0x80u | (key >> 12 & 0x3fu));
+        text[n++] = (char)(0x80u | (key >> 6 & 0x3fu));
+        text[n++] = (char)(0x80u | (key & 0x3fu));
+    }
+    text[n] = '\0';
+}
+
+static void erase(char *text)
+{
+    size_t n = strlen(text);
+
+    while (n > 0 && (text[n - 1] & 0xc0) == 0x80)
+        n--;
+    text[n > 0 ? n - 1 : 0] = '\0';
+}
+
 /* ---- the screen of a scope ------------------------------------------------------------------ */
 
 static bool has_detail(const struct app *a)
@@ -151,9 +189,83 @@ static void show_tab(struct app *a, unsigned tab)
         read_detail(a);
 }
 
+/* ---- commands ------------------------------------------------------------------------------ */
+
+/* A question for @key, if it has a command here. */
+static void ask(struct app *a, uint32_t key)
+{
+    const char *why = usher__act_ask(&a->question, &a->detail, key, ++a->last_id);
+
+    if (why == NULL && a->writes && a->view.silent_ms == 0) {
+        a->mode = APP_ASKS;
+        a->answer[0] = '\0';
+        return;
+    }
+    usher__job_free(a->question.job);
+    a->question.job = NULL;
+    say(a, why != NULL ? why
+           : a->writes ? "the store does not answer: nothing was done"
+                       : "nothing is changed without --rw");
+}
+
+static void end_question(struct app *a, bool yes)
+{
+    a->mode = APP_ROWS;
+    if (yes && a->view.silent_ms == 0) {
+        usher__jobs_put(&a->jobs, a->question.job);
+        say(a, "sent …");
+    } else {
+        usher__job_free(a->question.job);
+        say(a, yes ? "the store does not answer: nothing was done" : "nothing was done");
+    }
+    a->question.job = NULL;
+}
+
+static void question_key(struct app *a, uint32_t key)
+{
+    if (a->question.name[0] == '\0')
+        end_question(a, key == 'y');
+    else if (key == APP_ENTER)
+        end_question(a, strcmp(a->answer, a->question.name) == 0);
+    else if (key == APP_BACK)
+        end_question(a, false);
+    else if (key == APP_ERASE)
+        erase(a->answer);
+    else if (key >= 0x20 && key < 0x110000)
+        type(a->answer, sizeof a->answer, key);
+}
+
+/* The reply to a command.  One that may have been executed is sent again, with its request id. */
+static bool acted(struct app *a, struct job *job)
+{
+    const struct usher_reply *reply = job->reply;
+    char text[sizeof a->notice];
+
+    if (reply != NULL && reply->status == USHER_UNKNOWN && !job->again &&
+        strncmp(job->word[job->n - 1], "req=", 4) == 0) {
+        usher_reply_done(job->reply);
+        job->reply = NULL;
+        job->again = true;
+        usher__jobs_put(&a->jobs, job);
+        return true;
+    }
+    if (reply == NULL)
+        (void)snprintf(text, sizeof text, "not done: %.120s", job->message);
+    else if (reply->status == USHER_STALE)
+        (void)snprintf(text, sizeof text, "stale: it is another one by now, nothing was done");
+    else
+        (void)snprintf(text, sizeof text, "%.12s: %.8s %.12s %.40s%s%.60s",
+                       usher_status_word(reply->status), job->word[0], job->word[1], job->word[2],
+                       reply->message[0] != '\0' ? ": " : "", reply->message);
+    say(a, text);
+    a->asks = true;
+    read_detail(a);
+    return false;
+}
+
 bool usher__app_answer(struct app *a, struct job *job)
 {
-    return usher__detail_take(&a->detail, job);
+    return job->acts ? acted(a, job) : usher__detail_take(&a->detail, job);
 }
 
 static void detail_key(struct app *a, uint32_t key)
@@ -186,6 +298,8 @@ static void detail_key(struct app *a, uint32_t key)
     default:
         if (key >= '1' && key <= '9')
             show_tab(a, key - '1');
+        else if (key < 0x80 || key == APP_FREE)
+            ask(a, key == APP_FREE ? 'k' : key);
         break;
     }
 }
@@ -369,40 +483,6 @@ static void row_key(struct app *a, uint32_t key)
     }
 }
 
-/* Append the character @key. */
-static void type(char *text, uint32_t key)
-{
-    size_t n = strlen(text);
-
-    if (n + 5 > APP_TEXT_MAX)
-        return;
-    if (key < 0x80) {
-        text[n++] = (char)key;
-    } else if (key < 0x800) {
-        text[n++] = (char)(0xc0u | key >> 6);
-        text[n++] = (char)(0x80u | (key & 0x3fu));
-    } else if (key < 0x10000) {
-        text[n++] = (char)(0xe0u | key >> 12);
-        text[n++] = (char)(0x80u | (key >> 6 & 0x3fu));
-        text[n++] = (char)(0x80u | (key & 0x3fu));
-    } else {
-        text[n++] = (char)(0xf0u | key >> 18);
-        text[n++] = (char)(0x80u | (key >> 12 & 0x3fu));
-        text[n++] = (char)(0x80u | (key >> 6 & 0x3fu));
-        text[n++] = (char)(0x80u | (key & 0x3fu));
-    }
-    text[n] = '\0';
-}
-
-static void erase(char *text)
-{
-    size_t n = strlen(text);
-
-    while (n > 0 && (text[n - 1] & 0xc0) == 0x80)
-        n--;
-    text[n > 0 ? n - 1 : 0] = '\0';
-}
-
 /* A key while a text is typed. */
 static void text_key(struct app *a, uint32_t key)
 {
@@ -415,7 +495,7 @@ static void text_key(struct app *a, uint32_t key)
     } else if (key == APP_ERASE) {
         erase(text);
     } else if (key >= 0x20 && key < 0x110000 && key != 0x7f) {
-        type(text, key);
+        type(text, APP_TEXT_MAX, key);
     }
     if (a->mode == APP_FIND)
         find(a, a->place, 1);
@@ -436,6 +516,10 @@ void usher__app_key(struct app *a, uint32_t key)
     }
     if (a->mode == APP_HELPS) {
         a->mode = APP_ROWS;
+        return;
+    }
+    if (a->mode == APP_ASKS) {
+        question_key(a, key);
         return;
     }
     if (a->mode != APP_ROWS) {
@@ -471,6 +555,9 @@ static void help(struct app *a, struct page *p)
         "  < >  columns at the left                 + -  read more often, less often",
         "  Enter  open the scope; Esc: back         Tab, 1-9  its lists",
         "  Ctrl-L  draw again                       q  quit",
+        "  with --rw, in a scope; each asks first:",
+        "  k  free, take out, kick, return          K  free the calls of a node",
+        "  P r  pause an agent, make it ready       c o  close, open the scope",
         "",
     };
     char text[160];
@@ -490,12 +577,48 @@ static void help(struct app *a, struct page *p)
                     a->view.width, false, a->ascii);
 }
 
+/* The question, in the middle of the screen. */
+static void draw_question(struct app *a, struct page *p, size_t height)
+{
+    const struct question *q = &a->question;
+    char text[2 * JOB_WORD_MAX + 80];
+    size_t at = height / 2 > 3 ? height / 2 - 3 : 0;
+
+    while (p->n + 1 < height)
+        (void)usher__top_page_line(p);
+    if (q->name[0] == '\0')
+        (void)snprintf(text, sizeof text, "y: yes   any other key: no");
+    else
+        (void)snprintf(text, sizeof text, "Type %.255s and Enter (Esc: no): %.255s_", q->name,
+                       a->answer);
+    for (size_t i = 0; i < 5 && at + i < p->n; i++) {
+        struct out *to = &p->lines[at + i];
+
+        to->from = to->end = 0;
+        usher__top_ink(to, i == 0 ? INK_REVERSE : i == 3 ? INK_BOLD : INK_PLAIN);
+        usher__top_put(to, "  ");
+        usher__top_cell(to,
+                        i == 0   ? q->title
+                        : i == 1 ? q->text
+                        : i == 3 ? text
+                                 : "",
+                        a->view.width > 2 ? a->view.width - 2 : 0, false, a->ascii);
+        usher__top_ink(to, INK_PLAIN);
+    }
+}
+
 static const char *last_line(const struct app *a, char *text, size_t size)
 {
+    if (a->mode == APP_ASKS)
+        return a->question.name[0] == '\0' ? "y: yes   any other key: no" : "Enter: yes   Esc: no";
     if (a->mode == APP_HELPS)
         return "any key: back";
-    if (a->mode == APP_ROWS && has_detail(a))
-        return "Esc:back Tab 1-9:list u:read p:hold ?help q:quit";
+    if (a->mode == APP_ROWS && has_detail(a)) {
+        (void)snprintf(text, size, "Esc:back Tab 1-9:list p:hold ?help q:quit");
+        if (a->writes)
+            usher__act_keys(text, size, &a->detail);
+        return text;
+    }
     if (a->mode == APP_ROWS && a->model.n == 0)
         return "?help q:quit";
     if (a->mode == APP_ROWS)
@@ -507,7 +630,7 @@ static const char *last_line(const struct app *a, char *text, size_t size)
 
 void usher__app_draw(struct app *a, struct page *p, size_t width, size_t height)
 {
-    char text[APP_TEXT_MAX + 16];
+    char text[240];
     struct view *v = &a->view;
 
     usher__top_page_clear(p);
@@ -527,6 +650,8 @@ void usher__app_draw(struct app *a, struct page *p, size_t width, size_t height)
         a->rows = usher__top_overview(p, &a->model, v);
     if (height <= 3)
         return;
+    if (a->mode == APP_ASKS)
+        draw_question(a, p, height);
     while (p->n + 1 + (a->notice[0] != '\0') < height)
         (void)usher__top_page_line(p);
     if (a->notice[0] != '\0' && p->n + 1 < height)

@@ -7,6 +7,7 @@
 #ifndef USHER_TOP_APP_H
 #define USHER_TOP_APP_H
 
+#include "top/act.h"
 #include "top/detail.h"
 #include "top/draw.h"
 #include "top/top.h"
@@ -31,7 +32,7 @@ enum app_key {
     APP_REDRAW
 };
 
-enum app_mode { APP_ROWS, APP_FIND, APP_FILTERS, APP_HELPS };
+enum app_mode { APP_ROWS, APP_FIND, APP_FILTERS, APP_HELPS, APP_ASKS };
 
 #define APP_TEXT_MAX 128
 #define APP_SCOPE_MAX (USHER_NAME_MAX + 16)
@@ -40,7 +41,7 @@ struct app {
     struct model model;
     struct view view;
     enum app_mode mode;
-    bool ascii, only;
+    bool ascii, only, writes;
     int64_t every_ms, now_ms;
     int64_t good_ms;  /* the last state came, or the beginning */
     int64_t asked_ms; /* a state was wanted */
@@ -54,6 +55,8 @@ struct app {
     int64_t notice_ms;
     char *pending; /* a state that came while the figures are held */
     struct detail detail;
+    struct question question; /* that waits for an answer */
+    char answer[JOB_WORD_MAX];
     struct job_list jobs; /* to be executed */
     unsigned last_id;     /* of a job */
     bool quits, redraws, asks;

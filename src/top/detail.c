@@ -100,13 +100,23 @@ struct job *usher__detail_read(struct detail *d, unsigned id)
     return job;
 }
 
+/* Return the cell that identifies @row, or NULL: its name, else the first one. */
+static const char *key_of(const struct detail *d, size_t row)
+{
+    size_t column = 0;
+
+    while (column < d->table.n_columns && strcmp(d->table.head[column], "name") != 0)
+        column++;
+    return d->table.cell[row * d->table.n_columns + (column < d->table.n_columns ? column : 0)];
+}
+
 /* The cursor stays on its row. */
 static void follow(struct detail *d)
 {
     size_t n = d->table.n_columns > 0 ? d->table.n / d->table.n_columns : 0;
 
     for (size_t i = 0; i < n; i++) {
-        const char *cell = d->table.cell[i * d->table.n_columns];
+        const char *cell = key_of(d, i);
 
         if (cell != NULL && strcmp(cell, d->cursor) == 0) {
             d->place = i;
@@ -145,9 +155,8 @@ void usher__detail_move(struct detail *d, int64_t by)
     at = at < 0 ? 0 : at;
     d->place = (size_t)at;
     d->cursor[0] = '\0';
-    if (n > 0 && d->table.cell[d->place * d->table.n_columns] != NULL)
-        (void)snprintf(d->cursor, sizeof d->cursor, "%s",
-                       d->table.cell[d->place * d->table.n_columns]);
+    if (n > 0 && key_of(d, d->place) != NULL)
+        (void)snprintf(d->cursor, sizeof d->cursor, "%s", key_of(d, d->place));
 }
 
 int64_t usher__detail_row(const struct detail *d)
@@ -226,8 +235,10 @@ static void figures(struct page *p, const struct row *r, const struct view *v)
         (void)snprintf(text, sizeof text, "left %" PRId64, r->cell[COLUMN_FREE]);
     }
     line(p, v, text);
-    (void)snprintf(text, sizeof text, "%s%s%s", r->why, r->why[0] != '\0' && r->mode[0] ? ", " : "",
-                   strcmp(r->why, r->mode) != 0 ? r->mode : "");
+    if (r->mode[0] != '\0' && strcmp(r->why, r->mode) != 0)
+        (void)snprintf(text, sizeof text, "%s%s%s", r->mode, r->why[0] != '\0' ? ", " : "", r->why);
+    else
+        (void)snprintf(text, sizeof text, "%s", r->why);
     line(p, v, text);
 }
 

@@ -19,7 +19,7 @@ struct detail {
     bool waits;       /* for its reply */
     struct job *job;  /* the last one that was answered; NULL: none */
     struct table table;
-    char cursor[JOB_WORD_MAX]; /* the first cell of its row */
+    char cursor[JOB_WORD_MAX]; /* the cell that identifies its row */
     size_t place, first, rows; /* as of the overview */
 };
 

@@ -14,6 +14,7 @@ struct job {
     struct job *next;
     unsigned id; /* of its owner */
     bool acts;   /* it changes something */
+    bool again;  /* it was sent again */
     size_t n;
     char word[JOB_WORDS][JOB_WORD_MAX];
     struct usher_reply *reply; /* NULL: there is none, and @message has the reason */

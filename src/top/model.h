@@ -61,7 +61,7 @@ struct row {
     int64_t refused; /* in the last 10 minutes */
     int64_t passed;  /* ids issued in the last hour; USHER_NONE: not known */
     char why[ROW_WHY];
-    char mode[8]; /* "": open */
+    char mode[16]; /* "": open */
     int32_t hour[ROW_HOUR];
     size_t n_hour;
     struct {

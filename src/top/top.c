@@ -22,6 +22,8 @@ static const char *option(struct top_options *o, const char *word)
 {
     if (strcmp(word, "--once") == 0) {
         o->once = true;
+    } else if (strcmp(word, "--rw") == 0) {
+        o->writes = true;
     } else if (strcmp(word, "--ascii") == 0) {
         o->ascii = true;
     } else if (strncmp(word, "--every=", 8) == 0) {

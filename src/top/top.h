@@ -14,6 +14,7 @@ struct top_options {
     const char *only; /* NOUN or NOUN/NAME; "": all */
     int64_t every_ms;
     bool ascii, once;
+    bool writes; /* --rw */
     struct thresholds thresholds;
 };
 

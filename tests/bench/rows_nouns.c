@@ -227,7 +227,7 @@ struct room {
     struct floor_room *floor;
     int64_t now;
     size_t n, next, floor_next;
-    unsigned told;
+    unsigned count;
     uint64_t values;
     char (*names)[BENCH_NAME];
     struct usher_operation commands[BATCH];
@@ -459,8 +459,8 @@ static void until(double when)
 /* Let members leave and join until the number of changes is that of the elapsed time. */
 static void copy_change(struct room *w, double began, double changes)
 {
-    while ((double)w->told < (bench_now(CLOCK_MONOTONIC) - began) * changes) {
-        const char *name = w->names[(w->told++ * 7919u) % w->n];
+    while ((double)w->count < (bench_now(CLOCK_MONOTONIC) - began) * changes) {
+        const char *name = w->names[(w->count++ * 7919u) % w->n];
 
         if (ask_room_leave(w->e, ROOM, name) == USHER_SAME &&
             ask_room_join(w->e, ROOM, name, NULL) != USHER_OK)
@@ -476,7 +476,7 @@ static double copy_seconds(struct room *w, double changes)
     char digest[33], copy[33];
     double began = bench_now(CLOCK_MONOTONIC), at = began;
 
-    w->told = 0;
+    w->count = 0;
     if (usher_replica_open(ROOM, NULL, &r) != USHER_OK)
         bench_die("out of memory");
     while (!usher_replica_current(r)) {
@@ -508,12 +508,12 @@ static double copy_seconds(struct room *w, double changes)
 
 #define MEETING 50u
 
-static void told(void *payload, const struct usher_notice *notice)
+static void count_notice(void *payload, const struct usher_notice *notice)
 {
     struct room *w = payload;
 
     if (notice->verb == USHER_ROOM_MEMBER)
-        w->told++;
+        w->count++;
 }
 
 static uint64_t changes(void *world, unsigned thread)
@@ -521,7 +521,7 @@ static uint64_t changes(void *world, unsigned thread)
     struct room *w = world;
 
     (void)thread;
-    w->told = 0;
+    w->count = 0;
     for (unsigned i = 0; i < BATCH; i++) {
         char value[BENCH_NAME];
         struct usher_text t;
@@ -531,8 +531,8 @@ static uint64_t changes(void *world, unsigned thread)
         if (ask_room_member(w->e, ROOM, w->names[i % MEETING], "hand", &t, NULL) != USHER_OK)
             bench_die("%s", usher_message());
     }
-    if (w->told != BATCH * MEETING)
-        bench_die("%u notices of %u came", w->told, BATCH * MEETING);
+    if (w->count != BATCH * MEETING)
+        bench_die("%u notices of %u came", w->count, BATCH * MEETING);
     return BATCH;
 }
 
@@ -577,7 +577,7 @@ static void meeting(struct bench *b)
     double speeds[BENCH_ROUNDS_MAX][BENCH_SIDES_MAX], values[BENCH_ROUNDS_MAX];
 
     for (unsigned i = 0; i < MEETING; i++)
-        if (usher_watch(w->e, USHER_ROOM, ROOM, told, w, &watches[i]) != USHER_OK)
+        if (usher_watch(w->e, USHER_ROOM, ROOM, count_notice, w, &watches[i]) != USHER_OK)
             bench_die("%s", usher_message());
     bench_rounds(b, &run, 1, speeds);
     for (unsigned r = 0; r < b->rounds; r++)

@@ -109,7 +109,7 @@ static bool with_failure(const struct script *s, unsigned n, bool for_ever)
         disk_count(false);
         if (status == USHER_OK) {
             done++;
-            assert_true(told == notes.told[done]);
+            assert_true(told == notes.last_version[done]);
             continue;
         }
         fired |= disk_fired();
@@ -117,8 +117,8 @@ static bool with_failure(const struct script *s, unsigned n, bool for_ever)
         assert_true(status == USHER_UNAVAILABLE || status == USHER_UNKNOWN);
         disk_fail(0, false);
         done = script_check(e, s, &notes, done, status == USHER_UNKNOWN ? done + 1 : done);
-        assert_true(told == notes.told[was] || told == notes.told[done]);
-        told = notes.told[done];
+        assert_true(told == notes.last_version[was] || told == notes.last_version[done]);
+        told = notes.last_version[done];
         end = end_of(s, done);
         if (for_ever) { /* the host gives up and opens the store again */
             usher_unwatch(e, watch);

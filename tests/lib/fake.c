@@ -672,7 +672,7 @@ static void answer(struct fake *f, int node, const struct word *words, size_t n,
 /* ---- rules --------------------------------------------------------------------------- */
 
 /* The rule that decides about @words, and is used by that; NULL: none. */
-static const struct rule *judge(struct node *node, const struct word *words, size_t n)
+static const struct rule *rule_for(struct node *node, const struct word *words, size_t n)
 {
     for (struct rule *r = node->rules; r != NULL; r = r->next) {
         if ((!r->forever && r->times == 0) ||
@@ -701,7 +701,7 @@ static void hold(struct conn *c)
 static void take_command(struct fake *f, struct conn *c, const struct word *words, size_t n)
 {
     struct node *node = &f->node[c->node];
-    const struct rule *r = judge(node, words, n);
+    const struct rule *r = rule_for(node, words, n);
     enum fake_action action = r != NULL ? r->action : FAKE_PASS;
     bool asked = c->asking;
     struct bytes reply = { NULL, 0, 0 };

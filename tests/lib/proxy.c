@@ -233,7 +233,7 @@ static void count_hit(struct proxy *p, unsigned arming)
 }
 
 /* The armed fault's kind if it is this request's turn. */
-static enum proxy_fault_kind judge(struct proxy *p, const char *request, size_t n)
+static enum proxy_fault_kind fault_for(struct proxy *p, const char *request, size_t n)
 {
     size_t len = strlen(p->match);
 
@@ -254,7 +254,7 @@ static void take_request(struct proxy *p, struct conn *c, size_t n)
     struct mark m = { MARK_PASS, p->arming, p->bytes };
     size_t sent = n;
 
-    switch (judge(p, c->in.p, n)) {
+    switch (fault_for(p, c->in.p, n)) {
     case PROXY_NO_FAULT:
         break;
     case PROXY_SWALLOW_REPLY:

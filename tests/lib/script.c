@@ -194,14 +194,14 @@ void script_take_notice(void *payload, const struct usher_notice *notice)
     *(uint64_t *)payload = notice->version;
 }
 
-struct heard {
+struct last_notice {
     uint64_t version;
     bool ended;
 };
 
-static void hear_all(void *payload, const struct usher_notice *notice)
+static void take_last(void *payload, const struct usher_notice *notice)
 {
-    struct heard *h = payload;
+    struct last_notice *h = payload;
 
     h->version = notice->version;
     h->ended |=
@@ -211,14 +211,14 @@ static void hear_all(void *payload, const struct usher_notice *notice)
 void script_record(struct usher_engine *e, const struct script *s, struct script_notes *notes)
 {
     struct usher_watcher *watch = NULL;
-    struct heard heard = { 0, false };
+    struct last_notice last_notice = { 0, false };
 
     memset(notes, 0, sizeof *notes);
-    assert_int_equal(usher_watch(e, s->noun, NULL, hear_all, &heard, &watch), USHER_OK);
+    assert_int_equal(usher_watch(e, s->noun, NULL, take_last, &last_notice, &watch), USHER_OK);
     digest(e, s, notes->digest[0]);
     visits(e, s, notes->visits[0]);
     for (unsigned i = 0; s->lines[i] != NULL; i++) {
-        heard.ended = false;
+        last_notice.ended = false;
         if (run(e, s->lines[i], notes->answer[i + 1]) != USHER_OK)
             fail_msg("%s: %s", s->lines[i], notes->answer[i + 1]);
         digest(e, s, notes->digest[i + 1]);
@@ -226,8 +226,8 @@ void script_record(struct usher_engine *e, const struct script *s, struct script
         if (strcmp(notes->digest[i + 1], notes->digest[i]) == 0)
             fail_msg("%s: changes nothing", s->lines[i]);
         visits(e, s, notes->visits[i + 1]);
-        notes->told[i + 1] = heard.version;
-        notes->ended[i + 1] = heard.ended;
+        notes->last_version[i + 1] = last_notice.version;
+        notes->ended[i + 1] = last_notice.ended;
         notes->n = i + 1;
     }
     usher_unwatch(e, watch);

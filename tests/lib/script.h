@@ -31,8 +31,8 @@ struct script_notes {
     unsigned n;
     char digest[SCRIPT_LINES + 1][33];
     /* [i + 1]: with line i */
-    uint64_t told[SCRIPT_LINES + 1]; /* version of the last notice so far */
-    bool ended[SCRIPT_LINES + 1];    /* something ended by itself, or with something else */
+    uint64_t last_version[SCRIPT_LINES + 1]; /* version of the last notice so far */
+    bool ended[SCRIPT_LINES + 1];            /* something ended by itself, or with something else */
     char answer[SCRIPT_LINES + 1][SCRIPT_ANSWER];
     char visits[SCRIPT_LINES + 1][SCRIPT_ANSWER]; /* of a queue: the rows of `history` */
 };

@@ -1245,7 +1245,7 @@ struct redis_server *redis_cluster_replica_of(struct redis_cluster *c,
     return NULL;
 }
 
-static void tell_nodes(struct redis_server *s)
+static void print_nodes(struct redis_server *s)
 {
     redisReply *r = redis_do(s, "CLUSTER", "NODES", NULL);
 
@@ -1264,8 +1264,8 @@ bool redis_cluster_hand_over(struct redis_cluster *c, struct redis_server *maste
         return reported(false);
     while (is_master(master)) {
         if (clock_ms() > until) {
-            tell_nodes(master);
-            tell_nodes(to);
+            print_nodes(master);
+            print_nodes(to);
             fail("node %d is not handed over after %d ms", master->port, timeout_ms);
             return reported(false);
         }

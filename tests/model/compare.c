@@ -134,7 +134,7 @@ bool replies_equal(enum usher_verb verb, const struct usher_result *a, const str
     struct diff d = { f, true };
     bool answered = USHER_IS_DONE(a->status) && a->status == b->status;
     /* Watchers may have received fewer changes than there are: the rest waits for `presence=`. */
-    bool behind = verb == USHER_ROOM_ALIVE && b->of.room.since < a->of.room.since;
+    bool is_older = verb == USHER_ROOM_ALIVE && b->of.room.since < a->of.room.since;
     const char *p, *q;
     size_t n, m;
 
@@ -149,11 +149,11 @@ bool replies_equal(enum usher_verb verb, const struct usher_result *a, const str
     p = rows_of(noun, a, &n);
     q = rows_of(noun, b, &m);
     for (unsigned i = 0; i < noun->n_outs; i++)
-        if (!behind || noun->outs[i].code != USHER_FIELD_SINCE_VERSION)
+        if (!is_older || noun->outs[i].code != USHER_FIELD_SINCE_VERSION)
             diff_field(&d, &noun->outs[i], SIZE_MAX, a, b);
     /* a model makes settings and statistics only if there are some */
     for (unsigned i = 0; i < noun->n_extras; i++)
-        if (noun->extras[i].verb == (unsigned)verb && !behind &&
+        if (noun->extras[i].verb == (unsigned)verb && !is_older &&
             (answered || noun->noun == USHER_ROOM || noun->extras[i].type != USHER__FIELD_INT))
             diff_field(&d, &noun->extras[i], SIZE_MAX, a, b);
     diff_int(&d, "rows", SIZE_MAX, (int64_t)n, (int64_t)m);

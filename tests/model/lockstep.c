@@ -20,14 +20,14 @@ static const struct lockstep *noun;
 
 /* ---- notices ----------------------------------------------------------------------- */
 
-struct heard {
+struct notice_copy {
     struct usher_notice n;
     char scope[USHER_NAME_MAX], subject[USHER_NAME_MAX], owner[USHER_NAME_MAX];
     char *data;
 };
 
-struct hearing {
-    struct heard *all;
+struct notice_list {
+    struct notice_copy *all;
     size_t n, room;
     size_t lost; /* notices of what was answered USHER_LOST: in no order with the others */
 };
@@ -39,16 +39,16 @@ static void keep(struct usher_text *t, char to[USHER_NAME_MAX])
     t->data = NULL; /* the array may move: see notice_at() */
 }
 
-static void hear(void *payload, const struct usher_notice *notice)
+static void take_notice(void *payload, const struct usher_notice *notice)
 {
-    struct hearing *h = payload;
+    struct notice_list *h = payload;
     struct usher_notice one;
-    struct heard *at;
+    struct notice_copy *at;
     size_t from = 0;
 
     if (notice->verb == USHER_ROOM_PRESENCE) {
         while (usher_room_presence(notice, &from, &one))
-            hear(payload, &one);
+            take_notice(payload, &one);
         return;
     }
     if (notice->verb == USHER_NOTICE_LOST) {
@@ -73,18 +73,18 @@ static void hear(void *payload, const struct usher_notice *notice)
         memcpy(at->data, notice->data.data, notice->data.size);
 }
 
-static void forget(struct hearing *h)
+static void forget(struct notice_list *h)
 {
     for (; h->n > 0; h->n--)
         free(h->all[h->n - 1].data);
 }
 
 /* The notice of @scope at or after *@i; false: no more. */
-static bool notice_at(const struct hearing *h, const char *scope, size_t *i,
+static bool notice_at(const struct notice_list *h, const char *scope, size_t *i,
                       struct usher_notice *ret)
 {
     for (; *i < h->n; ++*i) {
-        const struct heard *at = &h->all[*i];
+        const struct notice_copy *at = &h->all[*i];
 
         if (at->n.scope.size != strlen(scope) || memcmp(at->scope, scope, strlen(scope)) != 0)
             continue;
@@ -105,7 +105,7 @@ struct target {
     const struct test_store *store;
     struct usher_engine *e, *twin; /* twin: a second one on the same store, or NULL */
     struct usher_watcher *watch, *twin_watch;
-    struct hearing heard; /* of both: commands are one after the other */
+    struct notice_list notices; /* of both: commands are one after the other */
     struct hooks hooks;
     bool twins_turn;
     uint64_t epochs[SCOPES_MAX], of_model[SCOPES_MAX]; /* of the scopes, as last seen */
@@ -160,8 +160,8 @@ static bool targets_close(struct target *t, FILE *f)
             usher_unwatch(t[i].twin, t[i].twin_watch);
         usher_close(t[i].twin);
         usher_close(t[i].e);
-        forget(&t[i].heard);
-        free(t[i].heard.all);
+        forget(&t[i].notices);
+        free(t[i].notices.all);
         fault = hooks_fault(&t[i].hooks);
         if (fault != NULL) {
             say(f, "%s: %s\n", stores[i].name, fault);
@@ -174,7 +174,8 @@ static bool targets_close(struct target *t, FILE *f)
 static bool watch(const struct world *w, struct target *t, struct usher_engine *e,
                   struct usher_watcher **ret)
 {
-    return !w->watched || usher_watch(e, noun->model->noun, NULL, hear, &t->heard, ret) == USHER_OK;
+    return !w->watched ||
+           usher_watch(e, noun->model->noun, NULL, take_notice, &t->notices, ret) == USHER_OK;
 }
 
 static bool targets_open(const struct world *w, struct target *t, FILE *f)
@@ -201,12 +202,12 @@ static bool targets_open(const struct world *w, struct target *t, FILE *f)
 }
 
 /* *@ret_waiting is set if @t has yet to send some of them. */
-static bool same_notices(const struct world *w, const struct target *t, const struct hearing *model,
-                         bool *ret_waiting, FILE *f)
+static bool same_notices(const struct world *w, const struct target *t,
+                         const struct notice_list *model, bool *ret_waiting, FILE *f)
 {
-    if (t->heard.lost != model->lost) {
+    if (t->notices.lost != model->lost) {
         say(f, "%s reports a loss %zu times, and the model %zu times\n", t->store->name,
-            t->heard.lost, model->lost);
+            t->notices.lost, model->lost);
         return false;
     }
     for (unsigned k = 0; k < noun->gen_scopes(w->gen); k++) {
@@ -215,7 +216,7 @@ static bool same_notices(const struct world *w, const struct target *t, const st
         for (;;) {
             struct usher_notice a, b;
             bool has_a = notice_at(model, noun->gen_scope(w->gen, k), &i, &a);
-            bool has_b = notice_at(&t->heard, noun->gen_scope(w->gen, k), &j, &b);
+            bool has_b = notice_at(&t->notices, noun->gen_scope(w->gen, k), &j, &b);
 
             if (!has_a && !has_b)
                 break;
@@ -436,8 +437,8 @@ static size_t run(const struct world *w, char *list, size_t n, size_t batch, FIL
     static struct usher_operation commands[BATCH_MAX];
     static struct usher_result model[BATCH_MAX];
     struct target targets[STORES_MAX];
-    struct hearing heard = { NULL, 0, 0, 0 };
-    void *m = noun->model->open(w->watched ? hear : NULL, &heard);
+    struct notice_list notices = { NULL, 0, 0, 0 };
+    void *m = noun->model->open(w->watched ? take_notice : NULL, &notices);
     size_t bad = n, batches = 0;
 
     if (!targets_open(w, targets, f)) {
@@ -454,7 +455,7 @@ static size_t run(const struct world *w, char *list, size_t n, size_t batch, FIL
 
             commands[i] = noun->model->resolve(m, command_at(list, at + i));
             noun->model->execute(m, &commands[i], &model[i]);
-            heard.lost += model[i].status == USHER_LOST;
+            notices.lost += model[i].status == USHER_LOST;
             fault = noun->model->fault(m);
             if (fault != NULL && bad == n) {
                 say(f, "the model is wrong, for %s\n", fault);
@@ -466,15 +467,15 @@ static size_t run(const struct world *w, char *list, size_t n, size_t batch, FIL
 
             if (i < k)
                 bad = at + i;
-            else if (w->watched && !same_notices(w, &targets[s], &heard, &waiting, f))
+            else if (w->watched && !same_notices(w, &targets[s], &notices, &waiting, f))
                 bad = at + k - 1;
         }
         for (size_t i = 0; i < k; i++)
             noun->model->reply_done(&model[i]);
         if (!waiting) {
-            forget(&heard);
+            forget(&notices);
             for (unsigned s = 0; s < n_stores; s++)
-                forget(&targets[s].heard);
+                forget(&targets[s].notices);
         }
         if (bad == n && ++batches % w->digest_every == 0 &&
             (!same_digests(w, targets, f) || !sums_right(m, f)))
@@ -487,8 +488,8 @@ static size_t run(const struct world *w, char *list, size_t n, size_t batch, FIL
     if (!targets_close(targets, f) && bad == n && n > 0)
         bad = n - 1;
     noun->model->close(m);
-    forget(&heard);
-    free(heard.all);
+    forget(&notices);
+    free(notices.all);
     return bad;
 }
 

@@ -28,14 +28,14 @@
 
 /* ---- a command, as values, and as what a call is given -------------------------------------- */
 
-struct told {
+struct given_values {
     struct usher_value values[VALUES_MAX];
     struct usher_text texts[VALUES_MAX];
     size_t n;
     bool sayable; /* by a call */
 };
 
-static const struct usher_value *value_in(const struct told *t, uint32_t field)
+static const struct usher_value *value_in(const struct given_values *t, uint32_t field)
 {
     for (size_t i = 0; i < t->n; i++)
         if (t->values[i].field == field)
@@ -43,35 +43,36 @@ static const struct usher_value *value_in(const struct told *t, uint32_t field)
     return NULL;
 }
 
-static const char *string_of(const struct told *t, uint32_t field)
+static const char *string_of(const struct given_values *t, uint32_t field)
 {
     const struct usher_value *v = value_in(t, field);
 
     return v != NULL ? v->text : NULL;
 }
 
-static const struct usher_text *bytes_of(const struct told *t, uint32_t field)
+static const struct usher_text *bytes_of(const struct given_values *t, uint32_t field)
 {
     const struct usher_value *v = value_in(t, field);
 
     return v != NULL ? &t->texts[v - t->values] : NULL;
 }
 
-static int64_t number_of(const struct told *t, uint32_t field)
+static int64_t number_of(const struct given_values *t, uint32_t field)
 {
     const struct usher_value *v = value_in(t, field);
 
     return v != NULL ? v->number : 0;
 }
 
-static uint64_t token_of(const struct told *t, uint32_t field)
+static uint64_t token_of(const struct given_values *t, uint32_t field)
 {
     return (uint64_t)number_of(t, field);
 }
 
 #include "model/calls_gen.h"
 
-static void add(struct told *t, uint32_t field, const struct usher_text *text, int64_t number)
+static void add(struct given_values *t, uint32_t field, const struct usher_text *text,
+                int64_t number)
 {
     struct usher_value *v = &t->values[t->n];
     static const struct usher_text none = { NULL, 0 };
@@ -94,7 +95,7 @@ static void add(struct told *t, uint32_t field, const struct usher_text *text, i
     t->n++;
 }
 
-static void tell(const struct usher_operation *c, struct told *t)
+static void values_of(const struct usher_operation *c, struct given_values *t)
 {
     const struct usher__noun *noun = usher__noun((unsigned)c->verb >> 8);
     const struct usher__verb *verb = usher__verb((unsigned)c->verb);
@@ -143,7 +144,7 @@ static void tell(const struct usher_operation *c, struct told *t)
             t->sayable = false;
 }
 
-static void told_done(struct told *t)
+static void given_values_done(struct given_values *t)
 {
     for (size_t i = 0; i < t->n; i++)
         free((char *)(uintptr_t)t->values[i].text);
@@ -161,7 +162,7 @@ static void *new_struct(const struct usher__shape *shape)
 }
 
 /* All of @t that has a member in @shape and is not an argument. */
-static void *filled(const struct usher__shape *shape, const struct told *t, uint32_t verb,
+static void *filled(const struct usher__shape *shape, const struct given_values *t, uint32_t verb,
                     const struct usher__shape *but)
 {
     char *p = new_struct(shape);
@@ -212,7 +213,7 @@ static bool fault(const char *what, uint32_t field)
 }
 
 /* The id of a room of a queue begins with the epoch, which is another one on each store. */
-static const char *behind_epoch(uint32_t field, const char *text)
+static const char *after_epoch(uint32_t field, const char *text)
 {
     return (field == USHER_FIELD_ROOM || field == USHER_FIELD_VISIT) && strchr(text, '.') != NULL
                ? strchr(text, '.')
@@ -233,7 +234,7 @@ static bool values_same(const struct usher_reply *a, const struct usher_reply *b
         if (x[i].field == USHER_FIELD_EPOCH)
             continue;
         if (x[i].text != NULL
-                ? strcmp(behind_epoch(x[i].field, x[i].text), behind_epoch(y[i].field, y[i].text))
+                ? strcmp(after_epoch(x[i].field, x[i].text), after_epoch(y[i].field, y[i].text))
                 : x[i].number != y[i].number)
             return fault("otherwise:", x[i].field);
     }
@@ -268,7 +269,7 @@ static bool answer_same(const struct usher__calls *of, const struct usher_reply 
         if (m->field == USHER_FIELD_EPOCH)
             continue;
         good = m->kind == USHER__MEMBER_CHARS
-                   ? strcmp(behind_epoch(m->field, x), behind_epoch(m->field, y)) == 0
+                   ? strcmp(after_epoch(m->field, x), after_epoch(m->field, y)) == 0
                    : memcmp(x, y, m->size) == 0;
         if (!good)
             (void)fault("otherwise:", m->field);
@@ -322,7 +323,7 @@ static void as_operations(struct world *w, const struct test_store *store)
 }
 
 static struct usher_reply *execute(struct usher_engine *e, const struct usher_operation *c,
-                                   const struct told *t)
+                                   const struct given_values *t)
 {
     struct usher_command command = {
         (uint32_t)c->verb, (int32_t)c->scope.size, c->scope.data, t->values, t->n, NULL
@@ -335,11 +336,11 @@ static struct usher_reply *execute(struct usher_engine *e, const struct usher_op
 
 static void listen(struct random_listener *ear, const struct usher_operation *c, uint64_t epoch)
 {
-    struct usher_result heard;
+    struct usher_result result;
 
-    memset(&heard, 0, sizeof heard);
-    heard.epoch = epoch;
-    random_listen(ear, c, &heard);
+    memset(&result, 0, sizeof result);
+    result.epoch = epoch;
+    random_listen(ear, c, &result);
 }
 
 static void as_values(struct world *w, const struct test_store *store)
@@ -349,20 +350,21 @@ static void as_values(struct world *w, const struct test_store *store)
 
     memset(&ear, 0, sizeof ear);
     for (size_t i = 0; i < w->n; i++) {
-        struct told t;
+        struct given_values t;
 
         random_resolve(&w->commands[i], &ear);
-        tell(&w->commands[i].c, &t);
+        values_of(&w->commands[i].c, &t);
         w->replies[i] = execute(e, &w->commands[i].c, &t);
         listen(&ear, &w->commands[i].c, w->replies[i]->epoch);
-        told_done(&t);
+        given_values_done(&t);
     }
     usher_close(e);
 }
 
 /* One command by its call; false: it is not answered as @wanted. */
 static bool called(struct world *w, struct usher_engine *e, const struct usher_operation *c,
-                   const struct told *t, const struct usher_reply *wanted, uint64_t *ret_epoch)
+                   const struct given_values *t, const struct usher_reply *wanted,
+                   uint64_t *ret_epoch)
 {
     const struct usher__calls *of = usher__calls_of((enum usher_noun)((unsigned)c->verb >> 8));
     uint32_t verb = (uint32_t)c->verb;
@@ -426,10 +428,10 @@ static bool as_calls(struct world *w, const struct test_store *store, size_t *re
         const struct usher_operation *c = &w->commands[i].c;
         struct usher_reply *reply;
         uint64_t epoch = 0;
-        struct told t;
+        struct given_values t;
 
         random_resolve(&w->commands[i], &ear);
-        tell(c, &t);
+        values_of(c, &t);
         *ret_at = i;
         if (t.sayable) {
             good = called(w, e, c, &t, w->replies[i], &epoch);
@@ -439,7 +441,7 @@ static bool as_calls(struct world *w, const struct test_store *store, size_t *re
             usher_reply_done(reply);
         }
         listen(&ear, c, epoch);
-        told_done(&t);
+        given_values_done(&t);
     }
     usher_close(e);
     return good;
@@ -507,7 +509,7 @@ TEST(each_option_is_taken_or_refused)
             struct usher_text one = { "1", 1 };
             const char *string = "1", *word = usher_about_field(m->field)->word;
             char *opt = new_struct(&of->options);
-            struct told none = { .n = 0 };
+            struct given_values none = { .n = 0 };
             struct usher_reply *reply = NULL;
             int64_t number = 1;
             int code = 1;

@@ -753,7 +753,8 @@ static const struct usher__field *list_of(const struct usher__noun *noun, unsign
 static uint32_t set[USHER_ROOMS][LISTS][80]; /* by noun, list, field: verbs that set it */
 
 /* Return the bits of the verbs that return the field @f. */
-static uint32_t told_by(const struct usher__noun *noun, unsigned list, const struct usher__field *f)
+static uint32_t returned_by(const struct usher__noun *noun, unsigned list,
+                            const struct usher__field *f)
 {
     const struct usher__field *views = list == ROW ? noun->row_views : noun->views;
     unsigned n = list == ROW ? noun->n_row_views : noun->n_views;
@@ -808,7 +809,7 @@ static void learn(const struct usher_operation *c, const struct usher_result *r)
 TEST(each_setting_that_is_set_is_returned)
 {
     bool print = number_from("USHER_UNTOLD", 0) != 0;
-    unsigned untold = 0;
+    unsigned unreturned = 0;
 
     for (unsigned code = 1; code < USHER_ROOMS; code++) {
         const struct usher__noun *noun = usher__noun(code);
@@ -818,14 +819,15 @@ TEST(each_setting_that_is_set_is_returned)
             const struct usher__field *f = list_of(noun, list, &n);
 
             for (unsigned i = 0; i < n; i++) {
-                uint32_t told = told_by(noun, list, &f[i]), not = set[code][list][i] & ~told;
+                uint32_t returned = returned_by(noun, list, &f[i]),
+                         not = set[code][list][i] & ~returned;
 
                 if (f[i].code == USHER_FIELD_FORM) /* seen as the serials that are made of it */
                     continue;
-                if (set[code][list][i] != 0 && told == 0) {
+                if (set[code][list][i] != 0 && returned == 0) {
                     print_message("%s %s: set, and returned by no verb\n", noun->word,
                                   name_of(f[i].code));
-                    untold++;
+                    unreturned++;
                 }
                 for (; print && not != 0; not &= not -1)
                     print_message("%s %s %s%s is not told\n", noun->word,
@@ -834,7 +836,7 @@ TEST(each_setting_that_is_set_is_returned)
             }
         }
     }
-    assert_int_equal(untold, 0);
+    assert_int_equal(unreturned, 0);
 }
 
 /* ---- worlds -------------------------------------------------------------------------------- */
@@ -904,10 +906,10 @@ static bool as_values_all(struct world *w, const struct test_store *store, size_
         assert_int_not_equal(usher_execute(e, commands, n, 0, replies), USHER_INVALID);
         for (size_t k = 0; k < n; k++) {
             const struct usher_operation *c = &w->commands[at + k].c;
-            struct usher_result heard = { .epoch = replies[k]->epoch };
+            struct usher_result result = { .epoch = replies[k]->epoch };
 
             assert_ptr_equal(replies[k]->tag, &given[k]);
-            random_listen(&ear, c, &heard);
+            random_listen(&ear, c, &result);
             if (good && !(same(c, &w->results[at + k], replies[k]) && written_same(replies[k]))) {
                 *ret_at = at + k;
                 good = false;

@@ -321,7 +321,7 @@ static int by_token(const void *a, const void *b)
 }
 
 /* The row of a number that was returned: in a period that is over, void takes the token there. */
-static void told_open(const struct usher_serial_result_row *row)
+static void check_open_row(const struct usher_serial_result_row *row)
 {
     bool found = false;
 
@@ -337,7 +337,7 @@ static void told_open(const struct usher_serial_result_row *row)
 static void list(const char *owner)
 {
     const struct number *want[WORLD + 1];
-    int64_t told[WORLD + 1];
+    int64_t firsts[WORLD + 1];
     unsigned n = 0, held;
 
     for (unsigned i = 0; i < w.n; i++)
@@ -360,14 +360,14 @@ static void list(const char *owner)
             const struct usher_serial_result_row *row = &r.of.serial.rows[i];
 
             if (s == 0)
-                told[i] = row->first;
-            assert_int_equal(row->first, told[i]);
+                firsts[i] = row->first;
+            assert_int_equal(row->first, firsts[i]);
             if (i >= held) {
                 unsigned is = 0, should = 0;
 
                 assert_int_equal(row->state, USHER_SERIAL_STATE_RETURNED);
                 assert_int_equal(row->owner.size, 0);
-                told_open(row);
+                check_open_row(row);
                 for (unsigned k = held; k < n; k++) {
                     is += r.of.serial.rows[k].first == row->first;
                     should += want[k]->k == row->first;

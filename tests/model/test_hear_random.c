@@ -224,7 +224,7 @@ static void collect(struct walk *w, bool all)
     } while (all || rng_below(&w->rng, 10) != 0);
 }
 
-static bool is_behind(const struct walk *w, uint64_t epoch, uint64_t version)
+static bool is_older(const struct walk *w, uint64_t epoch, uint64_t version)
 {
     return w->version != version || w->epoch != epoch || !usher_replica_current(w->r);
 }
@@ -241,7 +241,7 @@ static void check(struct walk *w)
     usher_result_done(&r);
     (void)line_execute(w->e, &r, "room set lobby check %" PRIu64, (uint64_t)w->checks++);
     usher_result_done(&r);
-    for (int tries = 0; tries == 0 || (tries < 1000 && is_behind(w, epoch, version)); tries++) {
+    for (int tries = 0; tries == 0 || (tries < 1000 && is_older(w, epoch, version)); tries++) {
         struct pollfd fd = { usher_fd(w->e), POLLIN, 0 };
 
         if (tries > 0) /* what a server is asked for is on its way */
@@ -250,7 +250,7 @@ static void check(struct walk *w)
         if (usher_room_digest(w->e, ROOM, &epoch, &version, digest) != USHER_OK)
             fail_msg("seed %" PRIu64 ": digest: %s", w->seed, usher_message());
     }
-    if (is_behind(w, epoch, version))
+    if (is_older(w, epoch, version))
         fail_msg("seed %" PRIu64 ": told %" PRIu64 " of %" PRIx64 ", the room has %" PRIu64
                  " of %" PRIx64 "; current: %d",
                  w->seed, w->version, w->epoch, version, epoch, usher_replica_current(w->r));

@@ -228,7 +228,7 @@ static void note(struct world *w, uint64_t epoch, uint64_t version)
     w->n_seen++;
 }
 
-static void told(void *payload, const struct usher_notice *n)
+static void take_notice(void *payload, const struct usher_notice *n)
 {
     struct world *w = payload;
     struct message *m;
@@ -278,7 +278,7 @@ static void leader_open(struct world *w)
 
 static void leader_listen(struct world *w)
 {
-    assert_int_equal(usher_watch(w->e, USHER_ROOM, ROOM, told, w, &w->watch), USHER_OK);
+    assert_int_equal(usher_watch(w->e, USHER_ROOM, ROOM, take_notice, w, &w->watch), USHER_OK);
     w->listening = true;
 }
 
@@ -620,7 +620,7 @@ static void took(struct world *w, unsigned i, enum usher_replica_next next)
 }
 
 /* honest: a heartbeat that is not late. */
-static void hear_now(struct world *w, unsigned i)
+static void receive_version(struct world *w, unsigned i)
 {
     struct usher_replica_about about = USHER_REPLICA_ABOUT_INIT;
     struct seen now;
@@ -789,7 +789,7 @@ static void event(struct world *w)
             channel_send(w, i, m);
         message_drop(m);
     } else if (which < 994) {
-        hear_now(w, i);
+        receive_version(w, i);
     } else if (w->hands) {
         put_back(w);
     } else {
@@ -811,7 +811,7 @@ static void calm(struct world *w, unsigned i)
     if (open && random_below(&w->random, 2) == 0)
         (void)usher_replica_check(w->r[i], now.epoch, now.version, now.digest);
     else
-        hear_now(w, i);
+        receive_version(w, i);
     settle(w, i);
     must_hold(w, usher_replica_current(w->r[i]), "equal: replica %u asks for ever\n", i);
     usher_replica_show(w->r[i], &about);
@@ -927,11 +927,11 @@ TEST(unnoticed_rollback_misleads_no_replica)
 
 struct small {
     struct usher_engine *e;
-    struct message *told[8];
+    struct message *messages[8];
     size_t n;
 };
 
-static void small_told(void *payload, const struct usher_notice *n)
+static void take_small_notice(void *payload, const struct usher_notice *n)
 {
     struct small *s = payload;
     struct message *m =
@@ -944,8 +944,8 @@ static void small_told(void *payload, const struct usher_notice *n)
     at = put_text(&m->notice.subject, &n->subject, at);
     at = put_text(&m->notice.owner, &n->owner, at);
     (void)put_text(&m->notice.data, &n->data, at);
-    assert_true(s->n < sizeof s->told / sizeof *s->told);
-    s->told[s->n++] = m;
+    assert_true(s->n < sizeof s->messages / sizeof *s->messages);
+    s->messages[s->n++] = m;
 }
 
 static int64_t small_clock(void *payload)
@@ -973,7 +973,7 @@ static void small_open(struct small *s, const unsigned *course, size_t n)
     memset(s, 0, sizeof *s);
     opt.now_ms = small_clock;
     assert_int_equal(usher_open("memory:", &opt, &s->e), USHER_OK);
-    assert_int_equal(usher_watch(s->e, USHER_ROOM, ROOM, small_told, s, &watch), USHER_OK);
+    assert_int_equal(usher_watch(s->e, USHER_ROOM, ROOM, take_small_notice, s, &watch), USHER_OK);
     assert_int_equal(ask_room_open(s->e, ROOM, NULL), USHER_OK);
     for (size_t i = 0; i < n; i++)
         small_change(s, course[i]);
@@ -983,7 +983,7 @@ static void small_close(struct small *s)
 {
     usher_close(s->e);
     while (s->n > 0)
-        message_drop(s->told[--s->n]);
+        message_drop(s->messages[--s->n]);
 }
 
 /* Ask @s until there is nothing to ask for. */
@@ -1026,14 +1026,15 @@ static void small_world(const struct small *before, const struct small *after, s
 
     /* a repeated change looks like a late one: only a heartbeat shows the difference */
     for (size_t i = 0; !beats && after->n > 0 && i < before->n; i++)
-        last = last && before->told[i]->notice.mark != after->told[after->n - 1]->notice.mark;
+        last =
+            last && before->messages[i]->notice.mark != after->messages[after->n - 1]->notice.mark;
 
     assert_int_equal(usher_replica_open(ROOM, NULL, &r), USHER_OK);
     small_ask(before, r);
     assert_true(small_equal(before, r));
     for (size_t i = from; i < after->n; i++)
         if ((which >> (i - from) & 1u) != 0)
-            (void)usher_replica_notice(r, &after->told[i]->notice);
+            (void)usher_replica_notice(r, &after->messages[i]->notice);
     memset(&reply, 0, sizeof reply);
     assert_int_equal(ask_room_changes(after->e, ROOM, 0, 1, &reply), USHER_OK);
     if (beats)

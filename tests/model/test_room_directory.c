@@ -48,7 +48,7 @@ static struct {
     bool drawn;
     uint64_t seed, random;
     unsigned made, known; /* choices */
-    char told[2 * CHOICES_MAX];
+    char order[2 * CHOICES_MAX];
 } stage = { .lock = PTHREAD_MUTEX_INITIALIZER, .other = PTHREAD_COND_INITIALIZER };
 
 static unsigned below(unsigned n)
@@ -76,8 +76,8 @@ static void choose(void)
         which = choices[stage.made].taken;
     choices[stage.made].taken = (unsigned char)which;
     choices[stage.made].of = (unsigned char)n;
-    stage.told[stage.made++] = (char)('0' + on[which]);
-    stage.told[stage.made] = '\0';
+    stage.order[stage.made++] = (char)('0' + on[which]);
+    stage.order[stage.made] = '\0';
     stage.goes = on[which];
     (void)pthread_cond_broadcast(&stage.other);
 }
@@ -122,7 +122,7 @@ static void *act(void *payload)
 }
 
 /* Whether there is a room, and whether it has an entry. */
-static void judge(struct usher_engine *e)
+static void check_outcome(struct usher_engine *e)
 {
     char part[USHER__ROOM_PARTITION];
     struct usher_text name = { room, strlen(room) };
@@ -151,7 +151,7 @@ static void judge(struct usher_engine *e)
             print_error("%u: room %s\n", i, actor[i].verb);
         if (stage.drawn)
             print_error("USHER_SEED=%" PRIu64 " USHER_ROUNDS=1: ", stage.seed);
-        fail_msg("in the order %s: %s", stage.told,
+        fail_msg("in the order %s: %s", stage.order,
                  open ? "the room has no entry" : "an entry is left over");
     }
 }
@@ -184,7 +184,7 @@ static void one_case(bool before)
     for (unsigned i = 0; i < stage.n; i++)
         assert_false(actor[i].wrong);
     assert_true(stage.made < CHOICES_MAX);
-    judge(actor[0].e);
+    check_outcome(actor[0].e);
 }
 
 static const char *const verbs[] = { "open", "close" };

@@ -36,7 +36,7 @@ struct world {
 };
 
 /* The notices of one scope, one after the other. */
-struct told {
+struct notice_text {
     FILE *f;
     char *text;
     size_t size, seen;
@@ -50,7 +50,7 @@ struct target {
     struct usher_watcher *watch;
     struct random_listener ear;
     uint64_t lost; /* notices of what was answered USHER_LOST */
-    struct told told[NOUNS][RANDOM_SCOPES];
+    struct notice_text notices[NOUNS][RANDOM_SCOPES];
 };
 
 static void text_put(FILE *f, const struct usher_text *t)
@@ -60,7 +60,7 @@ static void text_put(FILE *f, const struct usher_text *t)
         (void)fwrite(t->data, 1, t->size, f);
 }
 
-static void hear(void *payload, const struct usher_notice *n)
+static void take_notice(void *payload, const struct usher_notice *n)
 {
     struct target *t = payload;
 
@@ -70,18 +70,18 @@ static void hear(void *payload, const struct usher_notice *n)
     }
     for (unsigned i = 0; i < RANDOM_SCOPES; i++) {
         const char *scope = random_scope(n->noun, i);
-        FILE *f = t->told[n->noun][i].f;
+        FILE *f = t->notices[n->noun][i].f;
 
         if (n->scope.size != strlen(scope) || memcmp(n->scope.data, scope, n->scope.size) != 0)
             continue;
-        if (t->told[n->noun][i].epoch != n->epoch) {
-            t->told[n->noun][i].epoch = n->epoch;
-            t->told[n->noun][i].epochs++;
+        if (t->notices[n->noun][i].epoch != n->epoch) {
+            t->notices[n->noun][i].epoch = n->epoch;
+            t->notices[n->noun][i].epochs++;
         }
         (void)fprintf(f,
                       "epoch %u version %" PRIu64 " %s %d-%d token %" PRIu64 " until %" PRId64
                       " now %" PRId64,
-                      t->told[n->noun][i].epochs, n->version, usher_verb_word(n->verb), n->from,
+                      t->notices[n->noun][i].epochs, n->version, usher_verb_word(n->verb), n->from,
                       n->to, n->token, n->until_ms, n->now_ms);
         text_put(f, &n->subject);
         text_put(f, &n->owner);
@@ -112,9 +112,9 @@ static void targets_close(struct target *targets)
         usher_close(t->e);
         for (unsigned noun = 0; noun < NOUNS; noun++) {
             for (unsigned k = 0; k < RANDOM_SCOPES; k++) {
-                if (t->told[noun][k].f != NULL)
-                    (void)fclose(t->told[noun][k].f);
-                free(t->told[noun][k].text);
+                if (t->notices[noun][k].f != NULL)
+                    (void)fclose(t->notices[noun][k].f);
+                free(t->notices[noun][k].text);
             }
         }
     }
@@ -132,13 +132,14 @@ static bool targets_open(struct target *targets, FILE *f)
         t->store = &stores[i];
         for (unsigned noun = 1; noun < NOUNS; noun++) {
             for (unsigned k = 0; k < RANDOM_SCOPES; k++) {
-                t->told[noun][k].f = open_memstream(&t->told[noun][k].text, &t->told[noun][k].size);
-                if (t->told[noun][k].f == NULL)
+                t->notices[noun][k].f =
+                    open_memstream(&t->notices[noun][k].text, &t->notices[noun][k].size);
+                if (t->notices[noun][k].f == NULL)
                     abort();
             }
         }
         if (!stores[i].fresh(url) || usher_open(url, &opt, &t->e) != USHER_OK ||
-            usher_watch(t->e, (enum usher_noun)0, NULL, hear, t, &t->watch) != USHER_OK) {
+            usher_watch(t->e, (enum usher_noun)0, NULL, take_notice, t, &t->watch) != USHER_OK) {
             say(f, "%s: cannot be opened: %s\n", stores[i].name, usher_message());
             return false;
         }
@@ -155,7 +156,8 @@ static bool notices_same(struct target *targets, unsigned with, FILE *f)
     }
     for (unsigned noun = 1; noun < NOUNS; noun++) {
         for (unsigned k = 0; k < RANDOM_SCOPES; k++) {
-            struct told *a = &targets[0].told[noun][k], *b = &targets[with].told[noun][k];
+            struct notice_text *a = &targets[0].notices[noun][k],
+                               *b = &targets[with].notices[noun][k];
             size_t from = b->seen;
 
             (void)fflush(a->f);
@@ -283,15 +285,15 @@ static void end_hash(struct target *t)
 {
     for (unsigned noun = 1; noun < NOUNS; noun++) {
         for (unsigned k = 0; k < RANDOM_SCOPES; k++) {
-            struct told *told = &t->told[noun][k];
+            struct notice_text *notices = &t->notices[noun][k];
             char state[33];
 
             if (usher_digest(t->e, (enum usher_noun)noun, random_scope((enum usher_noun)noun, k),
                              state) != USHER_OK)
                 fail_msg("no digest: %s", usher_message());
             digest.states = gen_hash(digest.states, state, strlen(state));
-            (void)fflush(told->f);
-            digest.notices = gen_hash(digest.notices, told->text, told->size);
+            (void)fflush(notices->f);
+            digest.notices = gen_hash(digest.notices, notices->text, notices->size);
         }
     }
 }

@@ -218,7 +218,7 @@ TEST(clock_out_of_range_fails_only_its_own_command)
     assert_int_equal(callers[1].reply.status, USHER_INVALID);
 }
 
-static void heard(void *payload, const struct usher_notice *notice)
+static void take_notice(void *payload, const struct usher_notice *notice)
 {
     (void)payload;
     (void)notice;
@@ -233,7 +233,7 @@ TEST(a_new_watcher_joins_no_batch_without_notices)
 
     caller_begin(&callers[0], e);
     wait_for(&f.working);
-    assert_int_equal(usher_watch(e, USHER_NUMBER, NULL, heard, NULL, &watch), USHER_OK);
+    assert_int_equal(usher_watch(e, USHER_NUMBER, NULL, take_notice, NULL, &watch), USHER_OK);
     caller_begin(&callers[1], e);
     run(&f, e, callers, 1);
     assert_int_equal(f.batches, 2);

@@ -20,8 +20,8 @@ struct process {
     char who; /* 'a', 'b' */
     struct usher_engine *e;
     struct usher_watcher *watcher;
-    uint64_t heard;    /* version */
-    unsigned of_other; /* changes */
+    uint64_t last_version; /* version */
+    unsigned of_other;     /* changes */
 };
 
 static bool wrong(struct process *p, const char *what)
@@ -37,13 +37,13 @@ static bool follow(struct process *p)
     opt.timeout_ms = 60000; /* a loaded machine is no fault */
     opt.clock_given = true; /* versions begin at 1 */
     if (usher_open(p->url, &opt, &p->e) != USHER_OK ||
-        usher_watch_events(p->e, USHER_NUMBER, "p", USHER_WATCH_SINCE | USHER_WATCH_ALL, p->heard,
-                           NULL, &p->watcher) != USHER_OK)
+        usher_watch_events(p->e, USHER_NUMBER, "p", USHER_WATCH_SINCE | USHER_WATCH_ALL,
+                           p->last_version, NULL, &p->watcher) != USHER_OK)
         return wrong(p, usher_message());
     return true;
 }
 
-static bool hear_one(struct process *p, int64_t timeout_ms)
+static bool collect_one(struct process *p, int64_t timeout_ms)
 {
     const struct usher_event *event = usher_collect(p->e, timeout_ms);
     const struct usher_notice *n;
@@ -53,10 +53,10 @@ static bool hear_one(struct process *p, int64_t timeout_ms)
     n = event->notice;
     if (event->kind != USHER_EVENT_NOTICE)
         return wrong(p, "something is missing");
-    if (n->version != p->heard + 1 || n->before != p->heard)
+    if (n->version != p->last_version + 1 || n->before != p->last_version)
         return wrong(p, "not in order, or twice");
     p->of_other += n->subject.size != 0 && n->subject.data[0] != p->who;
-    p->heard = n->version;
+    p->last_version = n->version;
     usher_event_done(event);
     return true;
 }
@@ -73,7 +73,7 @@ static bool run(struct process *p)
         usher_result_done(&r);
         if (status != USHER_OK)
             return wrong(p, "a change is not made");
-        if (!hear_one(p, 0))
+        if (!collect_one(p, 0))
             return false;
         if (i == CHANGES / 2) { /* notices that were not collected are sent again */
             usher_close(p->e);
@@ -81,8 +81,8 @@ static bool run(struct process *p)
                 return false;
         }
     }
-    while (p->heard < 1 + 2 * CHANGES)
-        if (!hear_one(p, 60000))
+    while (p->last_version < 1 + 2 * CHANGES)
+        if (!collect_one(p, 60000))
             return false;
     usher_close(p->e);
     return p->of_other == CHANGES || wrong(p, "not all of the other");

@@ -236,7 +236,7 @@ TEST(a_caller_waiting_for_a_node_leaves_at_its_deadline)
 }
 
 /* It has less time left than its neighbours in the queue, because this is its second try. */
-static void from_the_middle(const char *behind)
+static void from_the_middle(const char *follower)
 {
     const int64_t timeout_ms = budget_slow() ? 8000 : 3000; /* a loaded machine is slow, too */
     struct fake f;
@@ -259,17 +259,17 @@ static void from_the_middle(const char *behind)
     wait_queued(e, 1);
     (void)sem_post(&f.look);
     wait_queued(e, 2);
-    if (behind != NULL) {
-        caller_begin(&last, e, behind);
+    if (follower != NULL) {
+        caller_begin(&last, e, follower);
         wait_queued(e, 3);
     }
     left_at_its_deadline(&early, timeout_ms);
     caller_begin(&after, e, "a");
-    wait_queued(e, behind != NULL ? 3 : 2);
+    wait_queued(e, follower != NULL ? 3 : 2);
     (void)sem_post(&f.go);
     answered(&before, timeout_ms);
     answered(&after, timeout_ms);
-    if (behind != NULL)
+    if (follower != NULL)
         answered(&last, timeout_ms);
     assert_int_equal(pthread_join(leader.thread, NULL), 0);
     assert_int_equal(leader.status, USHER_OK);

@@ -12,7 +12,7 @@
 #define COMMANDS 20u
 #define NAME 24
 
-struct heard {
+struct hint {
     uint8_t kind;
     size_t found; /* how often find() had been asked by then */
     char id[NAME];
@@ -22,14 +22,14 @@ struct fake {
     struct usher_record_store base;
     struct usher_record_store_ops ops;
     size_t n_expected, n_found, n_begun, n_named; /* transactions; those of one scope */
-    struct heard expected[COMMANDS], found[COMMANDS];
+    struct hint expected[COMMANDS], found[COMMANDS];
 };
 
 static struct fake fake;
 
-static void hear(struct heard *list, size_t *n, uint8_t kind, const struct usher_text *id)
+static void record_hint(struct hint *list, size_t *n, uint8_t kind, const struct usher_text *id)
 {
-    struct heard *h = &list[(*n)++];
+    struct hint *h = &list[(*n)++];
 
     assert_true(*n <= COMMANDS && id->size < NAME);
     h->kind = kind;
@@ -82,7 +82,7 @@ static enum usher_status find(struct usher_txn *txn, const struct usher_scope *s
                               const struct usher_text *id, struct usher_record *ret_record)
 {
     (void)txn, (void)scope, (void)ret_record;
-    hear(fake.found, &fake.n_found, kind, id);
+    record_hint(fake.found, &fake.n_found, kind, id);
     return USHER_MISSING;
 }
 
@@ -91,7 +91,7 @@ static void expect(struct usher_txn *txn, const struct usher_scope *scope, uint8
 {
     (void)txn;
     assert_ptr_equal(scope->ref, &fake);
-    hear(fake.expected, &fake.n_expected, kind, id);
+    record_hint(fake.expected, &fake.n_expected, kind, id);
 }
 
 static enum usher_status walk(struct usher_txn *txn, const struct usher_scope *scope, uint8_t kind,

@@ -22,7 +22,7 @@ static struct usher__move move_of(unsigned from, unsigned event, unsigned guard)
     return usher__machine_move(&usher__number_machine, from, event, guard);
 }
 
-static const char *told(unsigned from, unsigned event)
+static const char *cell_text(unsigned from, unsigned event)
 {
     static char text[64];
 
@@ -64,7 +64,7 @@ TEST(the_thirty_cells_are_those_of_the_specification)
         struct usher__move move = move_of((unsigned)c->from, (unsigned)c->event, USHER__ANY);
 
         if (!move.row || move.to != c->to || move.status != c->status)
-            fail_msg("%s: %s, %s", told((unsigned)c->from, (unsigned)c->event),
+            fail_msg("%s: %s, %s", cell_text((unsigned)c->from, (unsigned)c->event),
                      usher_number_state_word(move.to),
                      usher_status_word((enum usher_status)move.status));
     }
@@ -113,7 +113,7 @@ TEST(only_these_guards_make_a_difference)
                 want.status = (uint8_t)guarded[i].cell.status;
             }
         if (move.to != want.to || move.status != want.status)
-            fail_msg("%s, %s", told(from, event), m->guard_words[guard]);
+            fail_msg("%s, %s", cell_text(from, event), m->guard_words[guard]);
     }
 }
 

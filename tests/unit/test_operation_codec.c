@@ -111,12 +111,12 @@ TEST(a_field_of_two_arguments_is_packed_once)
 
 /* ---- answers ---- */
 
-static unsigned told;
+static unsigned n_notices;
 
 static void take_notice(void *payload, const struct usher_notice *n)
 {
     (void)payload;
-    told++;
+    n_notices++;
     assert_true(n->epoch == UINT64_C(0x0123456789abcdef));
     assert_int_equal(n->noun, USHER_NUMBER);
     assert_int_equal(n->scope.size, 4);
@@ -150,9 +150,9 @@ TEST(an_answer_has_notices_rows_and_fields)
 {
     struct usher_result r;
 
-    told = 0;
+    n_notices = 0;
     assert_int_equal(unpack(USHER_NUMBER_CALL, BYTES(call_answer), &r), USHER_OK);
-    assert_int_equal(told, 1);
+    assert_int_equal(n_notices, 1);
     assert_int_equal(r.status, USHER_OK);
     assert_false(r.repeated);
     assert_true(r.epoch == UINT64_C(0x0123456789abcdef) && r.version == 9);
@@ -245,9 +245,9 @@ TEST(failed_answer_has_notices_of_earlier_changes)
     struct usher_result r;
     char longer[sizeof answer + 1];
 
-    told = 0;
+    n_notices = 0;
     assert_int_equal(unpack(USHER_NUMBER_CALL, BYTES(answer), &r), USHER_OK);
-    assert_int_equal(told, 2);
+    assert_int_equal(n_notices, 2);
     assert_int_equal(r.status, USHER_INVALID);
     assert_string_equal(r.message, "no");
     assert_true(r.epoch == 0 && r.version == 0); /* it is about no version */
@@ -262,14 +262,14 @@ TEST(failed_answer_has_notices_of_earlier_changes)
     }
 }
 
-static uint64_t epochs_told[4];
+static uint64_t notice_epochs[4];
 
-static void tell_epoch(void *payload, const struct usher_notice *n)
+static void take_epoch(void *payload, const struct usher_notice *n)
 {
     unsigned *at = payload;
 
     assert_true(*at < 4);
-    epochs_told[(*at)++] = n->epoch;
+    notice_epochs[(*at)++] = n->epoch;
 }
 
 TEST(text_among_notices_is_the_epoch_of_later_ones)
@@ -294,13 +294,13 @@ TEST(text_among_notices_is_the_epoch_of_later_ones)
     c.verb = USHER_NUMBER_CALL;
     c.scope.data = "desk";
     c.scope.size = 4;
-    context.notify = tell_epoch;
+    context.notify = take_epoch;
     context.payload = &n;
     usher__result_init(&r, USHER_NUMBER, usher__allocator(NULL));
     assert_int_equal(usher_result_unpack(&c, BYTES(answer), &r, &context), USHER_OK);
     assert_int_equal(n, 3);
-    assert_true(epochs_told[0] == 0xaa && epochs_told[1] == 0xaa);
-    assert_true(epochs_told[2] == UINT64_C(0x0123456789abcdef));
+    assert_true(notice_epochs[0] == 0xaa && notice_epochs[1] == 0xaa);
+    assert_true(notice_epochs[2] == UINT64_C(0x0123456789abcdef));
     memcpy(copy, answer, sizeof answer);
     copy[24] = 'g'; /* no digit */
     n = 0;

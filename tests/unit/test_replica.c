@@ -83,7 +83,7 @@ static struct usher_text pack(unsigned char *to, size_t size, const char *words,
 }
 
 /* A notice of the room. */
-struct told {
+struct room_change {
     uint64_t version;
     enum usher_verb verb;
     const char *subject, *owner, *data; /* NULL: none */
@@ -99,7 +99,7 @@ static uint64_t mark_of(uint64_t version)
     return version != 0 ? 1000 + version : 0;
 }
 
-static struct usher_notice notice(const struct told *t, unsigned char *to, size_t size)
+static struct usher_notice notice(const struct room_change *t, unsigned char *to, size_t size)
 {
     struct usher_notice n;
 
@@ -125,7 +125,7 @@ static struct usher_notice notice(const struct told *t, unsigned char *to, size_
     return n;
 }
 
-static int hear(struct world *w, const struct told *t)
+static int receive(struct world *w, const struct room_change *t)
 {
     unsigned char bytes[512];
     struct usher_notice n = notice(t, bytes, sizeof bytes);
@@ -133,9 +133,9 @@ static int hear(struct world *w, const struct told *t)
     return (int)usher_replica_notice(w->r, &n);
 }
 
-#define HEAR(w, ...) hear(w, &(const struct told){ __VA_ARGS__ })
+#define RECEIVE(w, ...) receive(w, &(const struct room_change){ __VA_ARGS__ })
 /* The notice of @version that sets field `f` to @v, a word like "f=1". */
-#define HEAR_SET(w, version, v) HEAR(w, version, USHER_ROOM_SET, .data = v)
+#define RECEIVE_SET(w, version, v) RECEIVE(w, version, USHER_ROOM_SET, .data = v)
 
 static int beat(struct world *w, uint64_t epoch, uint64_t version)
 {
@@ -202,7 +202,7 @@ static void add_own(struct world *w, int kind, const char *id, const char *owner
 }
 
 /* A row of `changes`. */
-static void add_told(struct world *w, const struct told *t)
+static void add_notice(struct world *w, const struct room_change *t)
 {
     size_t i = w->reply.of.room.n_rows;
     unsigned char data[512];
@@ -216,7 +216,8 @@ static void add_told(struct world *w, const struct told *t)
     row->value.size = p.n;
 }
 
-#define ADD_SET(w, v, word) add_told(w, &(const struct told){ v, USHER_ROOM_SET, .data = word })
+#define ADD_SET(w, v, word) \
+    add_notice(w, &(const struct room_change){ v, USHER_ROOM_SET, .data = word })
 
 static int answer(struct world *w)
 {
@@ -409,7 +410,7 @@ static void first_page(struct world *w)
     ask_for(w, PULL);
 }
 
-static void assert_begins_anew(struct world *w)
+static void assert_restarts(struct world *w)
 {
     struct usher_replica_question q;
 
@@ -426,7 +427,7 @@ TEST(page_without_its_changes_restarts_the_copy)
 
     first_page(w);
     (void)reply(w, USHER_OK, EPOCH, 11);
-    assert_begins_anew(w);
+    assert_restarts(w);
     known_rows(w, EPOCH, 11);
     assert_int_equal(answer(w), APPLY);
     assert_version(w, 11);
@@ -438,7 +439,7 @@ TEST(page_of_another_epoch_restarts_the_copy)
 
     first_page(w);
     (void)reply(w, USHER_OK, OTHER, 10);
-    assert_begins_anew(w);
+    assert_restarts(w);
 }
 
 TEST(log_too_short_for_a_page_restarts_the_copy)
@@ -447,7 +448,7 @@ TEST(log_too_short_for_a_page_restarts_the_copy)
 
     first_page(w);
     (void)reply(w, USHER_STALE, EPOCH, 11);
-    assert_begins_anew(w);
+    assert_restarts(w);
 }
 
 TEST(page_of_another_history_restarts_the_copy)
@@ -456,22 +457,22 @@ TEST(page_of_another_history_restarts_the_copy)
 
     first_page(w); /* the store fell, and came to the same version */
     reply(w, USHER_OK, EPOCH, 10)->mark = 77;
-    assert_begins_anew(w);
+    assert_restarts(w);
     known_rows(w, EPOCH, 10);
     more(w, 4);
     assert_int_equal(answer(w), PULL);
     ask_for(w, PULL);
     (void)reply(w, USHER_OK, EPOCH, 12); /* or to a later one */
-    add_told(w, &(const struct told){ 11, USHER_ROOM_SET, .data = "f=1", .was = 77 });
+    add_notice(w, &(const struct room_change){ 11, USHER_ROOM_SET, .data = "f=1", .was = 77 });
     ADD_SET(w, 12, "f=2");
-    assert_begins_anew(w);
+    assert_restarts(w);
     known_rows(w, EPOCH, 10);
     more(w, 4);
     assert_int_equal(answer(w), PULL);
     ask_for(w, PULL);
     (void)reply(w, USHER_OK, EPOCH, 11); /* the change is not the one that the room has made */
-    add_told(w, &(const struct told){ 11, USHER_ROOM_SET, .data = "f=1", .mark = 77 });
-    assert_begins_anew(w);
+    add_notice(w, &(const struct room_change){ 11, USHER_ROOM_SET, .data = "f=1", .mark = 77 });
+    assert_restarts(w);
     assert_int_equal(beat(w, EPOCH, 8), IGNORE); /* late, or a rollback: the next page decides */
     known_rows(w, EPOCH, 10);
     assert_int_equal(answer(w), APPLY);
@@ -484,16 +485,20 @@ TEST(changes_between_two_pages_are_made_in_what_is_there)
 
     first_page(w);
     (void)reply(w, USHER_OK, EPOCH, 18);
-    add_told(w, &(const struct told){ 11, USHER_ROOM_LEAVE, .subject = "bob", .from = 1, .to = 0 });
-    add_told(w, &(const struct told){ 12, USHER_ROOM_ROLE, .subject = "host", .owner = "cid" });
-    add_told(w, &(const struct told){ 13, USHER_ROOM_JOIN, .subject = "bob", .from = 0, .to = 1 });
-    add_told(w, &(const struct told){ 14, USHER_ROOM_MEMBER, .subject = "ann", .from = 1, .to = 1,
-                                      .data = "mic=x" });
-    add_told(w, &(const struct told){ 15, USHER_ROOM_MEMBER, .subject = "cid", .from = 1, .to = 1,
-                                      .data = "mic=y" });
-    add_told(w, &(const struct told){ 16, USHER_ROOM_ALL, .subject = "mic", .data = "mic=z" });
+    add_notice(w, &(const struct room_change){ 11, USHER_ROOM_LEAVE, .subject = "bob", .from = 1,
+                                               .to = 0 });
+    add_notice(
+        w, &(const struct room_change){ 12, USHER_ROOM_ROLE, .subject = "host", .owner = "cid" });
+    add_notice(w, &(const struct room_change){ 13, USHER_ROOM_JOIN, .subject = "bob", .from = 0,
+                                               .to = 1 });
+    add_notice(w, &(const struct room_change){ 14, USHER_ROOM_MEMBER, .subject = "ann", .from = 1,
+                                               .to = 1, .data = "mic=x" });
+    add_notice(w, &(const struct room_change){ 15, USHER_ROOM_MEMBER, .subject = "cid", .from = 1,
+                                               .to = 1, .data = "mic=y" });
+    add_notice(
+        w, &(const struct room_change){ 16, USHER_ROOM_ALL, .subject = "mic", .data = "mic=z" });
     ADD_SET(w, 17, "f=7");
-    add_told(w, &(const struct told){ 18, USHER_ROOM_LOCK, .from = 1, .to = 2 });
+    add_notice(w, &(const struct room_change){ 18, USHER_ROOM_LOCK, .from = 1, .to = 2 });
     w->reply.of.room.state = USHER_ROOM_STATE_LOCKED;
     add_value(w, USHER_ROOM_ROW_ALL, "mic", "z", 16);
     add_own(w, USHER_ROOM_ROW_MEMBER, "cid", NULL, "mic=y", 7);
@@ -507,7 +512,7 @@ TEST(changes_between_two_pages_are_made_in_what_is_there)
     assert_counts(w, "ann", "mic", "z");
     assert_counts(w, "bob", "mic", "z");
     /* the role came to who stood on the later page */
-    assert_int_equal(HEAR(w, 19, USHER_ROOM_LEAVE, .subject = "cid", .from = 1, .to = 0), APPLY);
+    assert_int_equal(RECEIVE(w, 19, USHER_ROOM_LEAVE, .subject = "cid", .from = 1, .to = 0), APPLY);
     assert_int_equal(about(w).roles, 0);
 }
 
@@ -518,13 +523,18 @@ TEST(a_member_that_leaves_between_pages_takes_its_shares)
     first_page(w);
     (void)reply(w, USHER_OK, EPOCH, 16);
     /* a role and a share of a member whose page has not come, and who leaves before it comes */
-    add_told(w, &(const struct told){ 11, USHER_ROOM_ROLE, .subject = "scribe", .owner = "cid" });
-    add_told(w, &(const struct told){ 12, USHER_ROOM_SHARE, .subject = "screen", .owner = "cid" });
-    add_told(w, &(const struct told){ 13, USHER_ROOM_KICK, .subject = "cid", .from = 1, .to = 4 });
+    add_notice(
+        w, &(const struct room_change){ 11, USHER_ROOM_ROLE, .subject = "scribe", .owner = "cid" });
+    add_notice(w, &(const struct room_change){ 12, USHER_ROOM_SHARE, .subject = "screen",
+                                               .owner = "cid" });
+    add_notice(w, &(const struct room_change){ 13, USHER_ROOM_KICK, .subject = "cid", .from = 1,
+                                               .to = 4 });
     /* a share that one loses and another one has */
-    add_told(w, &(const struct told){ 14, USHER_ROOM_UNSHARE, .subject = "board" });
-    add_told(w, &(const struct told){ 15, USHER_ROOM_SHARE, .subject = "board", .owner = "dan" });
-    add_told(w, &(const struct told){ 16, USHER_ROOM_LEAVE, .subject = "ann", .from = 1, .to = 0 });
+    add_notice(w, &(const struct room_change){ 14, USHER_ROOM_UNSHARE, .subject = "board" });
+    add_notice(
+        w, &(const struct room_change){ 15, USHER_ROOM_SHARE, .subject = "board", .owner = "dan" });
+    add_notice(w, &(const struct room_change){ 16, USHER_ROOM_LEAVE, .subject = "ann", .from = 1,
+                                               .to = 0 });
     add_own(w, USHER_ROOM_ROW_MEMBER, "dan", NULL, "", 9);
     add_own(w, USHER_ROOM_ROW_SHARE, "board", "dan", "", 15);
     assert_int_equal(answer(w), APPLY);
@@ -615,7 +625,7 @@ TEST(impossible_rows_restart_the_copy)
         default: /* for ever */
             more(w, 0);
         }
-        assert_begins_anew(w);
+        assert_restarts(w);
     }
     known_rows(w, EPOCH, 10);
     assert_int_equal(answer(w), APPLY);
@@ -642,7 +652,7 @@ TEST(the_next_notice_is_applied)
     struct world *w = *state;
 
     know(w);
-    assert_int_equal(HEAR_SET(w, 11, "f=1"), APPLY);
+    assert_int_equal(RECEIVE_SET(w, 11, "f=1"), APPLY);
     assert_field(w, "f", "1");
     assert_version(w, 11);
     assert_true(usher_replica_current(w->r));
@@ -653,14 +663,14 @@ TEST(a_notice_that_comes_twice_is_ignored)
     struct world *w = *state;
 
     know(w);
-    assert_int_equal(HEAR_SET(w, 11, "f=1"), APPLY);
-    assert_int_equal(HEAR_SET(w, 12, "f=2"), APPLY);
-    assert_int_equal(HEAR_SET(w, 11, "f=1"), IGNORE);
-    assert_int_equal(HEAR_SET(w, 12, "f=2"), IGNORE);
+    assert_int_equal(RECEIVE_SET(w, 11, "f=1"), APPLY);
+    assert_int_equal(RECEIVE_SET(w, 12, "f=2"), APPLY);
+    assert_int_equal(RECEIVE_SET(w, 11, "f=1"), IGNORE);
+    assert_int_equal(RECEIVE_SET(w, 12, "f=2"), IGNORE);
     assert_field(w, "f", "2");
     assert_true(usher_replica_current(w->r));
     /* one that is older than the snapshot may be the first after a rollback */
-    assert_int_equal(HEAR_SET(w, 7, "f=9"), REPLAY);
+    assert_int_equal(RECEIVE_SET(w, 7, "f=9"), REPLAY);
     ask_since(w, 12);
     (void)reply(w, USHER_OK, EPOCH, 12);
     assert_int_equal(answer(w), IGNORE);
@@ -674,7 +684,7 @@ TEST(notices_of_other_rooms_are_ignored)
     struct usher_notice n;
 
     know(w);
-    n = notice(&(const struct told){ 11, USHER_ROOM_LOCK, .from = 1, .to = 2 }, NULL, 0);
+    n = notice(&(const struct room_change){ 11, USHER_ROOM_LOCK, .from = 1, .to = 2 }, NULL, 0);
     n.scope = text("s");
     assert_int_equal(usher_replica_notice(w->r, &n), IGNORE);
     n.scope = text("r");
@@ -689,7 +699,7 @@ TEST(gap_requests_the_missing_changes)
     struct world *w = *state;
 
     know(w);
-    assert_int_equal(HEAR_SET(w, 13, "f=3"), REPLAY);
+    assert_int_equal(RECEIVE_SET(w, 13, "f=3"), REPLAY);
     assert_false(usher_replica_current(w->r));
     assert_field(w, "f", "0");
     ask_since(w, 10);
@@ -708,10 +718,10 @@ TEST(query_is_requested_once)
     struct world *w = *state;
 
     know(w);
-    assert_int_equal(HEAR_SET(w, 13, "f=3"), REPLAY);
-    assert_int_equal(HEAR_SET(w, 14, "f=4"), REPLAY); /* not yet asked */
+    assert_int_equal(RECEIVE_SET(w, 13, "f=3"), REPLAY);
+    assert_int_equal(RECEIVE_SET(w, 14, "f=4"), REPLAY); /* not yet asked */
     ask_since(w, 10);
-    assert_int_equal(HEAR_SET(w, 15, "f=5"), IGNORE);
+    assert_int_equal(RECEIVE_SET(w, 15, "f=5"), IGNORE);
     assert_int_equal(beat(w, EPOCH, 15), IGNORE);
     assert_int_equal(usher_replica_missing(w->r), REPLAY);
 }
@@ -721,11 +731,11 @@ TEST(notices_out_of_order_are_put_in_order)
     struct world *w = *state;
 
     know(w);
-    assert_int_equal(HEAR_SET(w, 13, "f=3"), REPLAY);
-    assert_int_equal(HEAR_SET(w, 12, "f=2"), REPLAY);
-    assert_int_equal(HEAR_SET(w, 12, "f=2"), REPLAY);
+    assert_int_equal(RECEIVE_SET(w, 13, "f=3"), REPLAY);
+    assert_int_equal(RECEIVE_SET(w, 12, "f=2"), REPLAY);
+    assert_int_equal(RECEIVE_SET(w, 12, "f=2"), REPLAY);
     assert_int_equal(about(w).early, 2);
-    assert_int_equal(HEAR_SET(w, 11, "f=1"), APPLY);
+    assert_int_equal(RECEIVE_SET(w, 11, "f=1"), APPLY);
     assert_version(w, 13);
     assert_int_equal(about(w).early, 0);
     assert_field(w, "f", "3");
@@ -737,9 +747,9 @@ TEST(the_answer_to_a_gap_that_closed_is_ignored)
     struct world *w = *state;
 
     know(w);
-    assert_int_equal(HEAR_SET(w, 12, "f=2"), REPLAY);
+    assert_int_equal(RECEIVE_SET(w, 12, "f=2"), REPLAY);
     ask_since(w, 10);
-    assert_int_equal(HEAR_SET(w, 11, "f=1"), APPLY);
+    assert_int_equal(RECEIVE_SET(w, 11, "f=1"), APPLY);
     assert_true(usher_replica_current(w->r));
     (void)reply(w, USHER_STALE, EPOCH, 12);
     assert_int_equal(answer(w), IGNORE);
@@ -769,7 +779,7 @@ TEST(log_too_short_requests_a_snapshot)
     struct world *w = *state;
 
     know(w);
-    assert_int_equal(HEAR_SET(w, 300, "f=3"), REPLAY);
+    assert_int_equal(RECEIVE_SET(w, 300, "f=3"), REPLAY);
     ask_since(w, 10);
     (void)reply(w, USHER_STALE, EPOCH, 300);
     assert_int_equal(answer(w), PULL);
@@ -807,14 +817,14 @@ TEST(early_notices_are_bounded)
 
     know(w);
     for (uint64_t v = 12; v < 12 + USHER_REPLICA_EARLY_MAX; v++)
-        assert_int_equal(HEAR_SET(w, v, "f=1"), REPLAY);
+        assert_int_equal(RECEIVE_SET(w, v, "f=1"), REPLAY);
     assert_int_equal(about(w).early, USHER_REPLICA_EARLY_MAX);
     before = w->memory.bytes;
     for (uint64_t v = 100; v < 1100; v++)
-        assert_int_equal(HEAR_SET(w, v, "f=2"), REPLAY);
+        assert_int_equal(RECEIVE_SET(w, v, "f=2"), REPLAY);
     assert_int_equal(w->memory.bytes, before);
     /* those kept are used, those not kept are missing */
-    assert_int_equal(HEAR_SET(w, 11, "f=0"), REPLAY);
+    assert_int_equal(RECEIVE_SET(w, 11, "f=0"), REPLAY);
     assert_version(w, 11 + USHER_REPLICA_EARLY_MAX);
     assert_false(usher_replica_current(w->r));
 }
@@ -824,7 +834,7 @@ TEST(early_notices_are_bounded_in_bytes)
     struct world *w = *state;
     static char large[USHER_NOTICE_DATA_MAX];
     struct usher_notice n =
-        notice(&(const struct told){ 12, USHER_ROOM_SET, .data = NULL }, NULL, 0);
+        notice(&(const struct room_change){ 12, USHER_ROOM_SET, .data = NULL }, NULL, 0);
     size_t before;
 
     know(w);
@@ -841,10 +851,10 @@ TEST(notices_received_while_pulling_are_not_lost)
 {
     struct world *w = *state;
 
-    assert_int_equal(HEAR_SET(w, 9, "f=9"), PULL);
+    assert_int_equal(RECEIVE_SET(w, 9, "f=9"), PULL);
     ask_for(w, PULL);
-    assert_int_equal(HEAR_SET(w, 12, "f=2"), IGNORE);
-    assert_int_equal(HEAR_SET(w, 11, "f=1"), IGNORE);
+    assert_int_equal(RECEIVE_SET(w, 12, "f=2"), IGNORE);
+    assert_int_equal(RECEIVE_SET(w, 11, "f=1"), IGNORE);
     known_rows(w, EPOCH, 10);
     assert_int_equal(answer(w), APPLY);
     assert_version(w, 12);
@@ -856,7 +866,7 @@ TEST(notice_without_its_data_requests_a_snapshot)
 {
     struct world *w = *state;
     struct usher_notice n =
-        notice(&(const struct told){ 11, USHER_ROOM_SET, .data = NULL }, NULL, 0);
+        notice(&(const struct room_change){ 11, USHER_ROOM_SET, .data = NULL }, NULL, 0);
 
     know(w);
     n.data.data = "\xc0";
@@ -867,13 +877,13 @@ TEST(notice_without_its_data_requests_a_snapshot)
 }
 
 /* Receive @n coalesced changes as versions @first to @last. */
-static int hear_together(struct world *w, uint64_t first, uint64_t last, const struct told *t,
-                         size_t n, size_t cut)
+static int receive_coalesced(struct world *w, uint64_t first, uint64_t last,
+                             const struct room_change *t, size_t n, size_t cut)
 {
     unsigned char packed[2048], data[512];
     struct usher__packer p = { packed, sizeof packed, 0 };
     struct usher_notice range =
-        notice(&(const struct told){ last, USHER_ROOM_PRESENCE, .to = 0 }, NULL, 0);
+        notice(&(const struct room_change){ last, USHER_ROOM_PRESENCE, .to = 0 }, NULL, 0);
 
     for (size_t i = 0; i < n; i++) {
         struct usher_notice one = notice(&t[i], data, sizeof data);
@@ -890,46 +900,46 @@ static int hear_together(struct world *w, uint64_t first, uint64_t last, const s
 TEST(coalesced_notices_are_applied_one_by_one)
 {
     struct world *w = *state;
-    const struct told t[] = {
+    const struct room_change t[] = {
         { 11, USHER_ROOM_JOIN, .subject = "eve", .data = "mic=on", .from = 0, .to = 1 },
         { 12, USHER_ROOM_LEAVE, .subject = "bob", .from = 1, .to = 0 },
         { 13, USHER_ROOM_LEAVE, .subject = "eve", .from = 1, .to = 0 },
     };
 
     know(w);
-    assert_int_equal(hear_together(w, 12, 13, &t[1], 2, 0), REPLAY); /* 11 is missing */
+    assert_int_equal(receive_coalesced(w, 12, 13, &t[1], 2, 0), REPLAY); /* 11 is missing */
     assert_version(w, 10);
-    assert_int_equal(hear_together(w, 11, 11, &t[0], 1, 0), APPLY); /* and there it is */
+    assert_int_equal(receive_coalesced(w, 11, 11, &t[0], 1, 0), APPLY); /* and there it is */
     assert_version(w, 13);
     assert_true(usher_replica_current(w->r));
-    assert_int_equal(hear_together(w, 11, 13, t, 3, 0), IGNORE); /* again */
+    assert_int_equal(receive_coalesced(w, 11, 13, t, 3, 0), IGNORE); /* again */
     assert_true(usher_replica_current(w->r));
 }
 
 TEST(part_of_a_coalesced_notice_is_requested)
 {
     struct world *w = *state;
-    const struct told t[] = {
+    const struct room_change t[] = {
         { 11, USHER_ROOM_LEAVE, .subject = "bob", .from = 1, .to = 0 },
         { 13, USHER_ROOM_JOIN, .subject = "eve", .from = 0, .to = 1 },
         { 12, USHER_ROOM_PRESENCE, .to = 0 },
     };
 
     know(w);
-    assert_int_equal(hear_together(w, 11, 12, t, 1, 0), REPLAY); /* one of two */
+    assert_int_equal(receive_coalesced(w, 11, 12, t, 1, 0), REPLAY); /* one of two */
     assert_version(w, 11);
-    assert_int_equal(hear_together(w, 11, 13, t, 2, 0), REPLAY); /* 12 is missing */
+    assert_int_equal(receive_coalesced(w, 11, 13, t, 2, 0), REPLAY); /* 12 is missing */
     assert_version(w, 11);
-    assert_int_equal(hear_together(w, 11, 14, &t[1], 1, 3), REPLAY); /* cut off */
-    assert_int_equal(hear_together(w, 12, 12, &t[2], 1, 0), REPLAY); /* in itself */
-    assert_int_equal(hear_together(w, 0, 12, &t[2], 1, 0), REPLAY);
+    assert_int_equal(receive_coalesced(w, 11, 14, &t[1], 1, 3), REPLAY); /* cut off */
+    assert_int_equal(receive_coalesced(w, 12, 12, &t[2], 1, 0), REPLAY); /* in itself */
+    assert_int_equal(receive_coalesced(w, 0, 12, &t[2], 1, 0), REPLAY);
     assert_version(w, 11);
     ask_since(w, 11);
 }
 
 TEST(an_impossible_notice_requests_a_snapshot)
 {
-    static const struct told wrong[] = {
+    static const struct room_change wrong[] = {
         { 11, USHER_ROOM_SWEEP, .to = 0 }, /* a verb it does not know */
         { 11, (enum usher_verb)0x3ff, .to = 0 },
         { 11, USHER_ROOM_OPEN, .from = 0, .to = 1 },
@@ -955,7 +965,7 @@ TEST(an_impossible_notice_requests_a_snapshot)
 
         know(w);
         assert_int_equal(usher_replica_digest(w->r, before), USHER_OK);
-        assert_int_equal(hear(w, &wrong[i]), PULL);
+        assert_int_equal(receive(w, &wrong[i]), PULL);
         assert_int_equal(usher_replica_digest(w->r, after), USHER_OK);
         assert_string_equal(before, after);
         assert_false(usher_replica_current(w->r));
@@ -996,12 +1006,12 @@ TEST(another_epoch_requests_a_snapshot)
     know(w);
     assert_int_equal(beat(w, OTHER, 10), PULL);
     ask_for(w, PULL);
-    assert_int_equal(HEAR(w, 11, USHER_ROOM_SET, .data = "f=1", .epoch = OTHER), IGNORE);
+    assert_int_equal(RECEIVE(w, 11, USHER_ROOM_SET, .data = "f=1", .epoch = OTHER), IGNORE);
     known_rows(w, OTHER, 10);
     assert_int_equal(answer(w), APPLY); /* and the notice after it */
     assert_version(w, 11);
     assert_true(usher_replica_current(w->r));
-    assert_int_equal(HEAR(w, 12, USHER_ROOM_SET, .data = "f=2"), PULL);
+    assert_int_equal(RECEIVE(w, 12, USHER_ROOM_SET, .data = "f=2"), PULL);
 }
 
 TEST(another_epoch_during_a_pull_pulls_again)
@@ -1048,9 +1058,9 @@ TEST(doubt_from_before_the_query_is_settled)
 static void follow_three(struct world *w)
 {
     know(w);
-    assert_int_equal(HEAR_SET(w, 11, "f=1"), APPLY);
-    assert_int_equal(HEAR_SET(w, 12, "f=2"), APPLY);
-    assert_int_equal(HEAR_SET(w, 13, "f=3"), APPLY);
+    assert_int_equal(RECEIVE_SET(w, 11, "f=1"), APPLY);
+    assert_int_equal(RECEIVE_SET(w, 12, "f=2"), APPLY);
+    assert_int_equal(RECEIVE_SET(w, 13, "f=3"), APPLY);
 }
 
 TEST(late_heartbeat_is_settled_by_changes)
@@ -1087,7 +1097,7 @@ TEST(nothing_is_applied_while_a_rollback_is_possible)
     assert_int_equal(beat(w, EPOCH, 12), REPLAY);
     assert_version(w, 13);
     ask_since(w, 13);
-    assert_int_equal(HEAR_SET(w, 14, "f=4"), IGNORE);
+    assert_int_equal(RECEIVE_SET(w, 14, "f=4"), IGNORE);
     assert_version(w, 13);
     (void)reply(w, USHER_OK, EPOCH, 13); /* made before 14 */
     assert_int_equal(answer(w), APPLY);
@@ -1119,7 +1129,7 @@ TEST(rollback_is_noticed_when_versions_have_caught_up)
     assert_int_equal(beat(w, EPOCH, 12), REPLAY);
     ask_since(w, 13);
     (void)reply(w, USHER_OK, EPOCH, 14);
-    add_told(w, &(const struct told){ 14, USHER_ROOM_SET, .data = "g=8", .was = 77 });
+    add_notice(w, &(const struct room_change){ 14, USHER_ROOM_SET, .data = "g=8", .was = 77 });
     assert_int_equal(answer(w), PULL);
     assert_field(w, "g", "0");
     /* or have just done so */
@@ -1135,11 +1145,11 @@ TEST(early_notices_above_a_heartbeat_are_not_trusted)
     struct world *w = *state;
 
     know(w);
-    assert_int_equal(HEAR_SET(w, 12, "f=2"), REPLAY);
-    assert_int_equal(HEAR_SET(w, 13, "f=3"), REPLAY);
+    assert_int_equal(RECEIVE_SET(w, 12, "f=2"), REPLAY);
+    assert_int_equal(RECEIVE_SET(w, 13, "f=3"), REPLAY);
     assert_int_equal(beat(w, EPOCH, 10), REPLAY);
     assert_int_equal(about(w).early, 0);
-    assert_int_equal(HEAR_SET(w, 11, "g=1"), REPLAY); /* perhaps the first of another course */
+    assert_int_equal(RECEIVE_SET(w, 11, "g=1"), REPLAY); /* perhaps the first of another course */
     assert_version(w, 11);
     assert_false(usher_replica_current(w->r));
     ask_since(w, 11);
@@ -1157,7 +1167,7 @@ TEST(rollback_far_beyond_known_versions_is_queried)
 
     know(w);
     for (uint64_t v = 11; v < 11 + 2 * USHER_REPLICA_KNOWN_MAX; v++)
-        assert_int_equal(HEAR_SET(w, v, "f=1"), APPLY);
+        assert_int_equal(RECEIVE_SET(w, v, "f=1"), APPLY);
     assert_int_equal(beat(w, EPOCH, 20), REPLAY);
     assert_false(usher_replica_current(w->r));
     ask_since(w, 10 + 2 * USHER_REPLICA_KNOWN_MAX);
@@ -1187,18 +1197,19 @@ TEST(a_notice_of_another_history_is_not_applied)
     struct world *w = *state;
 
     follow_three(w);
-    assert_int_equal(HEAR(w, 14, USHER_ROOM_SET, .data = "g=4", .was = 77, .mark = 78), PULL);
+    assert_int_equal(RECEIVE(w, 14, USHER_ROOM_SET, .data = "g=4", .was = 77, .mark = 78), PULL);
     assert_version(w, 13);
     assert_field(w, "g", "0");
     assert_false(usher_replica_current(w->r));
     /* one that comes early is found out when its turn has come */
     follow_three(w);
-    assert_int_equal(HEAR(w, 15, USHER_ROOM_SET, .data = "g=4", .was = 77, .mark = 78), REPLAY);
-    assert_int_equal(HEAR_SET(w, 14, "f=4"), REPLAY);
+    assert_int_equal(RECEIVE(w, 15, USHER_ROOM_SET, .data = "g=4", .was = 77, .mark = 78), REPLAY);
+    assert_int_equal(RECEIVE_SET(w, 14, "f=4"), REPLAY);
     assert_version(w, 14);
     ask_since(w, 14);
     (void)reply(w, USHER_OK, EPOCH, 15);
-    add_told(w, &(const struct told){ 15, USHER_ROOM_SET, .data = "g=4", .was = 77, .mark = 78 });
+    add_notice(
+        w, &(const struct room_change){ 15, USHER_ROOM_SET, .data = "g=4", .was = 77, .mark = 78 });
     assert_int_equal(answer(w), PULL);
 }
 
@@ -1223,7 +1234,7 @@ TEST(another_notice_of_a_known_version_pulls)
     struct world *w = *state;
 
     follow_three(w);
-    assert_int_equal(HEAR(w, 12, USHER_ROOM_SET, .data = "g=2", .mark = 77), PULL);
+    assert_int_equal(RECEIVE(w, 12, USHER_ROOM_SET, .data = "g=2", .mark = 77), PULL);
     assert_false(usher_replica_current(w->r));
 }
 
@@ -1232,12 +1243,12 @@ TEST(another_early_notice_of_one_version_pulls)
     struct world *w = *state;
 
     know(w);
-    assert_int_equal(HEAR_SET(w, 12, "f=2"), REPLAY);
-    assert_int_equal(HEAR(w, 12, USHER_ROOM_SET, .data = "g=2", .mark = 77), PULL);
+    assert_int_equal(RECEIVE_SET(w, 12, "f=2"), REPLAY);
+    assert_int_equal(RECEIVE(w, 12, USHER_ROOM_SET, .data = "g=2", .mark = 77), PULL);
     /* and the same while it is pulled */
     ask_for(w, PULL);
-    assert_int_equal(HEAR_SET(w, 14, "f=2"), IGNORE);
-    assert_int_equal(HEAR(w, 14, USHER_ROOM_SET, .data = "g=2", .mark = 77), IGNORE);
+    assert_int_equal(RECEIVE_SET(w, 14, "f=2"), IGNORE);
+    assert_int_equal(RECEIVE(w, 14, USHER_ROOM_SET, .data = "g=2", .mark = 77), IGNORE);
     known_rows(w, EPOCH, 13);
     assert_int_equal(answer(w), PULL);
 }
@@ -1247,11 +1258,11 @@ TEST(an_answer_that_differs_from_an_early_notice_pulls)
     struct world *w = *state;
 
     know(w);
-    assert_int_equal(HEAR_SET(w, 12, "f=2"), REPLAY);
+    assert_int_equal(RECEIVE_SET(w, 12, "f=2"), REPLAY);
     ask_since(w, 10);
     (void)reply(w, USHER_OK, EPOCH, 12);
     ADD_SET(w, 11, "f=1");
-    add_told(w, &(const struct told){ 12, USHER_ROOM_SET, .data = "g=2", .mark = 77 });
+    add_notice(w, &(const struct room_change){ 12, USHER_ROOM_SET, .data = "g=2", .mark = 77 });
     assert_int_equal(answer(w), PULL);
 }
 
@@ -1260,7 +1271,7 @@ TEST(store_below_the_last_notice_was_rolled_back)
     struct world *w = *state;
 
     know(w);
-    assert_int_equal(HEAR_SET(w, 20, "f=2"), REPLAY);
+    assert_int_equal(RECEIVE_SET(w, 20, "f=2"), REPLAY);
     ask_since(w, 10);
     (void)reply(w, USHER_OK, EPOCH, 11); /* it had 20 before it was asked */
     ADD_SET(w, 11, "f=1");
@@ -1298,16 +1309,16 @@ TEST(fields_are_set_and_unset)
     struct usher_room_row row = USHER_ROOM_ROW_INIT;
 
     know(w);
-    assert_int_equal(HEAR_SET(w, 11, "f=1 g=0 h=2"), APPLY);
+    assert_int_equal(RECEIVE_SET(w, 11, "f=1 g=0 h=2"), APPLY);
     assert_field(w, "f", "1");
     assert_field(w, "h", "2");
     assert_true(usher_replica_find(w->r, USHER_ROOM_ROW_FIELD, "g", &row));
     assert_int_equal(row.version, 2); /* it had that value already */
     assert_true(usher_replica_find(w->r, USHER_ROOM_ROW_FIELD, "f", &row));
     assert_int_equal(row.version, 11);
-    assert_int_equal(HEAR(w, 12, USHER_ROOM_UNSET, .subject = "f"), APPLY);
+    assert_int_equal(RECEIVE(w, 12, USHER_ROOM_UNSET, .subject = "f"), APPLY);
     assert_field(w, "f", NULL);
-    assert_int_equal(HEAR_SET(w, 13, "f="), APPLY);
+    assert_int_equal(RECEIVE_SET(w, 13, "f="), APPLY);
     assert_field(w, "f", "");
 }
 
@@ -1317,33 +1328,35 @@ TEST(a_member_comes_changes_and_goes)
     struct usher_room_row row = USHER_ROOM_ROW_INIT;
 
     know(w);
-    assert_int_equal(HEAR(w, 11, USHER_ROOM_JOIN, .subject = "cid", .to = 1, .data = "name=Cid"),
+    assert_int_equal(RECEIVE(w, 11, USHER_ROOM_JOIN, .subject = "cid", .to = 1, .data = "name=Cid"),
                      APPLY);
     assert_counts(w, "cid", "name", "Cid");
     assert_true(usher_replica_find(w->r, USHER_ROOM_ROW_MEMBER, "cid", &row));
     assert_int_equal(row.version, 11);
     assert_int_equal(row.since_ms, 1011);
-    assert_int_equal(HEAR(w, 12, USHER_ROOM_FADE, .subject = "cid", .from = 1, .to = 2), APPLY);
-    assert_int_equal(HEAR(w, 13, USHER_ROOM_DROP, .subject = "cid", .from = 2, .to = 3), APPLY);
+    assert_int_equal(RECEIVE(w, 12, USHER_ROOM_FADE, .subject = "cid", .from = 1, .to = 2), APPLY);
+    assert_int_equal(RECEIVE(w, 13, USHER_ROOM_DROP, .subject = "cid", .from = 2, .to = 3), APPLY);
     assert_true(usher_replica_find(w->r, USHER_ROOM_ROW_MEMBER, "cid", &row));
     assert_int_equal(row.member_state, USHER_ROOM_MEMBER_OFFLINE);
-    assert_int_equal(HEAR(w, 14, USHER_ROOM_ALIVE, .subject = "cid", .from = 3, .to = 1), APPLY);
+    assert_int_equal(RECEIVE(w, 14, USHER_ROOM_ALIVE, .subject = "cid", .from = 3, .to = 1), APPLY);
     assert_int_equal(
-        HEAR(w, 15, USHER_ROOM_MEMBER, .subject = "cid", .from = 1, .to = 1, .data = "age=3"),
+        RECEIVE(w, 15, USHER_ROOM_MEMBER, .subject = "cid", .from = 1, .to = 1, .data = "age=3"),
         APPLY);
     assert_counts(w, "cid", "name", "Cid");
     assert_counts(w, "cid", "age", "3");
     assert_int_equal(
-        HEAR(w, 16, USHER_ROOM_JOIN, .subject = "cid", .from = 1, .to = 1, .data = "age=4"), APPLY);
+        RECEIVE(w, 16, USHER_ROOM_JOIN, .subject = "cid", .from = 1, .to = 1, .data = "age=4"),
+        APPLY);
     assert_true(usher_replica_find(w->r, USHER_ROOM_ROW_MEMBER, "cid", &row));
     assert_int_equal(row.version, 11);
     assert_counts(w, "cid", "age", "4");
-    assert_int_equal(HEAR(w, 17, USHER_ROOM_EXPIRE, .subject = "cid", .from = 1, .to = 0), APPLY);
+    assert_int_equal(RECEIVE(w, 17, USHER_ROOM_EXPIRE, .subject = "cid", .from = 1, .to = 0),
+                     APPLY);
     assert_counts(w, "cid", "name", NULL);
     assert_int_equal(about(w).members, 2);
     /* an absent member is banned: nothing to be seen */
-    assert_int_equal(HEAR(w, 18, USHER_ROOM_KICK, .subject = "cid", .from = 0, .to = 4), APPLY);
-    assert_int_equal(HEAR(w, 19, USHER_ROOM_KICK, .subject = "cid", .from = 4, .to = 0), APPLY);
+    assert_int_equal(RECEIVE(w, 18, USHER_ROOM_KICK, .subject = "cid", .from = 0, .to = 4), APPLY);
+    assert_int_equal(RECEIVE(w, 19, USHER_ROOM_KICK, .subject = "cid", .from = 4, .to = 0), APPLY);
     assert_int_equal(about(w).members, 2);
 }
 
@@ -1352,16 +1365,17 @@ TEST(roles_and_shares_go_with_their_member)
     struct world *w = *state;
 
     know(w);
-    assert_int_equal(HEAR(w, 11, USHER_ROOM_ROLE, .subject = "scribe", .owner = "ann"), APPLY);
+    assert_int_equal(RECEIVE(w, 11, USHER_ROOM_ROLE, .subject = "scribe", .owner = "ann"), APPLY);
     assert_int_equal(
-        HEAR(w, 12, USHER_ROOM_SHARE, .subject = "screen", .owner = "ann", .data = "x=1"), APPLY);
-    assert_int_equal(HEAR(w, 13, USHER_ROOM_ROLE, .subject = "host", .owner = "bob"), APPLY);
-    assert_int_equal(HEAR(w, 14, USHER_ROOM_KICK, .subject = "ann", .from = 1, .to = 4), APPLY);
+        RECEIVE(w, 12, USHER_ROOM_SHARE, .subject = "screen", .owner = "ann", .data = "x=1"),
+        APPLY);
+    assert_int_equal(RECEIVE(w, 13, USHER_ROOM_ROLE, .subject = "host", .owner = "bob"), APPLY);
+    assert_int_equal(RECEIVE(w, 14, USHER_ROOM_KICK, .subject = "ann", .from = 1, .to = 4), APPLY);
     assert_int_equal(about(w).roles, 1);
     assert_int_equal(about(w).shares, 0);
     assert_value(w, USHER_ROOM_ROW_ROLE, "host", "");
     assert_value(w, USHER_ROOM_ROW_ROLE, "scribe", NULL);
-    assert_int_equal(HEAR(w, 15, USHER_ROOM_ROLE, .subject = "host"), APPLY);
+    assert_int_equal(RECEIVE(w, 15, USHER_ROOM_ROLE, .subject = "host"), APPLY);
     assert_int_equal(about(w).roles, 0);
 }
 
@@ -1372,10 +1386,11 @@ TEST(a_share_changes_and_goes)
 
     know(w);
     assert_int_equal(
-        HEAR(w, 11, USHER_ROOM_SHARE, .subject = "board", .owner = "ann", .data = "page=2"), APPLY);
+        RECEIVE(w, 11, USHER_ROOM_SHARE, .subject = "board", .owner = "ann", .data = "page=2"),
+        APPLY);
     assert_true(usher_replica_find(w->r, USHER_ROOM_ROW_SHARE, "board", &row));
     assert_int_equal(row.version, 6); /* made then */
-    assert_int_equal(HEAR(w, 12, USHER_ROOM_UNSHARE, .subject = "board"), APPLY);
+    assert_int_equal(RECEIVE(w, 12, USHER_ROOM_UNSHARE, .subject = "board"), APPLY);
     assert_value(w, USHER_ROOM_ROW_SHARE, "board", NULL);
 }
 
@@ -1386,17 +1401,17 @@ TEST(the_later_version_of_a_field_counts)
     know(w);
     assert_counts(w, "ann", "mic", "on"); /* that of all */
     assert_int_equal(
-        HEAR(w, 11, USHER_ROOM_MEMBER, .subject = "ann", .from = 1, .to = 1, .data = "mic=mine"),
+        RECEIVE(w, 11, USHER_ROOM_MEMBER, .subject = "ann", .from = 1, .to = 1, .data = "mic=mine"),
         APPLY);
     assert_counts(w, "ann", "mic", "mine");
     assert_counts(w, "bob", "mic", "on");
-    assert_int_equal(HEAR(w, 12, USHER_ROOM_ALL, .subject = "mic", .data = "mic=off"), APPLY);
+    assert_int_equal(RECEIVE(w, 12, USHER_ROOM_ALL, .subject = "mic", .data = "mic=off"), APPLY);
     assert_counts(w, "ann", "mic", "off");
-    assert_int_equal(HEAR(w, 13, USHER_ROOM_JOIN, .subject = "cid", .to = 1), APPLY);
+    assert_int_equal(RECEIVE(w, 13, USHER_ROOM_JOIN, .subject = "cid", .to = 1), APPLY);
     assert_counts(w, "cid", "mic", "off");
     /* the same own value again: now it is later */
     assert_int_equal(
-        HEAR(w, 14, USHER_ROOM_MEMBER, .subject = "ann", .from = 1, .to = 1, .data = "mic=mine"),
+        RECEIVE(w, 14, USHER_ROOM_MEMBER, .subject = "ann", .from = 1, .to = 1, .data = "mic=mine"),
         APPLY);
     assert_counts(w, "ann", "mic", "mine");
     assert_counts(w, "ann", "nothing", NULL);
@@ -1408,10 +1423,10 @@ TEST(lock_and_unlock_are_applied)
     struct world *w = *state;
 
     know(w);
-    assert_int_equal(HEAR(w, 11, USHER_ROOM_LOCK, .from = 1, .to = 2), APPLY);
+    assert_int_equal(RECEIVE(w, 11, USHER_ROOM_LOCK, .from = 1, .to = 2), APPLY);
     assert_int_equal(about(w).state, USHER_ROOM_STATE_LOCKED);
-    assert_int_equal(HEAR(w, 12, USHER_ROOM_OPEN, .from = 2, .to = 2), APPLY); /* settings */
-    assert_int_equal(HEAR(w, 13, USHER_ROOM_UNLOCK, .from = 2, .to = 1), APPLY);
+    assert_int_equal(RECEIVE(w, 12, USHER_ROOM_OPEN, .from = 2, .to = 2), APPLY); /* settings */
+    assert_int_equal(RECEIVE(w, 13, USHER_ROOM_UNLOCK, .from = 2, .to = 1), APPLY);
     assert_int_equal(about(w).state, USHER_ROOM_STATE_OPEN);
 }
 
@@ -1421,14 +1436,14 @@ TEST(a_room_that_closes_is_empty)
     char digest[33];
 
     know(w);
-    assert_int_equal(HEAR(w, 11, USHER_ROOM_CLOSE, .from = 1, .to = 3), APPLY);
+    assert_int_equal(RECEIVE(w, 11, USHER_ROOM_CLOSE, .from = 1, .to = 3), APPLY);
     assert_int_equal(about(w).members + about(w).fields + about(w).alls, 0);
     assert_int_equal(about(w).state, USHER_ROOM_STATE_CLOSING);
     assert_int_equal(usher_replica_digest(w->r, digest), USHER_MISSING);
     assert_true(usher_replica_current(w->r));
-    assert_int_equal(HEAR(w, 12, USHER_ROOM_DONE, .from = 3, .to = 0), APPLY);
+    assert_int_equal(RECEIVE(w, 12, USHER_ROOM_DONE, .from = 3, .to = 0), APPLY);
     assert_int_equal(about(w).state, USHER_ROOM_STATE_CLOSED);
-    assert_int_equal(HEAR_SET(w, 13, "f=1"), PULL); /* of no room */
+    assert_int_equal(RECEIVE_SET(w, 13, "f=1"), PULL); /* of no room */
 }
 
 TEST(a_room_that_is_missing_is_empty)
@@ -1446,7 +1461,7 @@ TEST(a_room_that_is_missing_is_empty)
     assert_true(usher_replica_current(w->r));
     assert_int_equal(beat(w, 0, 0), IGNORE);
     /* opened again */
-    assert_int_equal(HEAR(w, 1, USHER_ROOM_OPEN, .from = 0, .to = 1, .epoch = OTHER), PULL);
+    assert_int_equal(RECEIVE(w, 1, USHER_ROOM_OPEN, .from = 0, .to = 1, .epoch = OTHER), PULL);
     ask_for(w, PULL);
     (void)reply(w, USHER_OK, OTHER, 1);
     assert_int_equal(answer(w), APPLY);
@@ -1461,7 +1476,7 @@ TEST(a_room_found_closing_ends)
     reply(w, USHER_MISSING, EPOCH, 20)->state = USHER_ROOM_STATE_CLOSING;
     assert_int_equal(answer(w), APPLY);
     assert_int_equal(about(w).state, USHER_ROOM_STATE_CLOSING);
-    assert_int_equal(HEAR(w, 21, USHER_ROOM_DONE, .from = 3, .to = 0), APPLY);
+    assert_int_equal(RECEIVE(w, 21, USHER_ROOM_DONE, .from = 3, .to = 0), APPLY);
     assert_true(usher_replica_current(w->r));
 }
 
@@ -1473,8 +1488,8 @@ TEST(copies_of_one_state_have_one_digest)
     char first[33], second[33];
 
     know(w);
-    assert_int_equal(HEAR_SET(w, 11, "h=1"), APPLY);
-    assert_int_equal(HEAR(w, 12, USHER_ROOM_JOIN, .subject = "cid", .to = 1, .data = "b=2 a=1"),
+    assert_int_equal(RECEIVE_SET(w, 11, "h=1"), APPLY);
+    assert_int_equal(RECEIVE(w, 12, USHER_ROOM_JOIN, .subject = "cid", .to = 1, .data = "b=2 a=1"),
                      APPLY);
     assert_int_equal(usher_replica_digest(w->r, first), USHER_OK);
     assert_int_equal(strlen(first), 32);
@@ -1497,7 +1512,7 @@ TEST(copies_of_one_state_have_one_digest)
 
 TEST(digest_covers_every_visible_change)
 {
-    static const struct told change[] = {
+    static const struct room_change change[] = {
         { 11, USHER_ROOM_SET, .data = "f=1" },
         { 11, USHER_ROOM_SET, .data = "h=0" },
         { 11, USHER_ROOM_UNSET, .subject = "f" },
@@ -1522,7 +1537,7 @@ TEST(digest_covers_every_visible_change)
 
     for (size_t i = 0; i < N; i++) {
         know(w);
-        assert_int_equal(hear(w, &change[i]), APPLY);
+        assert_int_equal(receive(w, &change[i]), APPLY);
         assert_int_equal(usher_replica_digest(w->r, digest[i]), USHER_OK);
         for (size_t k = 0; k < i; k++)
             assert_string_not_equal(digest[k], digest[i]);
@@ -1557,7 +1572,7 @@ TEST(overridden_value_is_not_in_the_digest)
  * there is memory again. */
 static void live(struct world *w)
 {
-    static const struct told told[] = {
+    static const struct room_change room_change[] = {
         { 11, USHER_ROOM_JOIN, .subject = "cid", .to = 1, .data = "a=1 b=2" },
         { 12, USHER_ROOM_SHARE, .subject = "screen", .owner = "ann", .data = "x=1" },
         { 13, USHER_ROOM_SET, .data = "f=1 new=2" },
@@ -1571,7 +1586,7 @@ static void live(struct world *w)
         (void)answer(w);
     }
     for (size_t i = 0; i < 4; i++)
-        (void)hear(w, &told[order[i]]);
+        (void)receive(w, &room_change[order[i]]);
     for (int i = 0; i < 4 && !usher_replica_current(w->r); i++) {
         struct usher_replica_question q;
 
@@ -1582,7 +1597,7 @@ static void live(struct world *w)
         } else {
             (void)reply(w, USHER_OK, EPOCH, 14);
             for (uint64_t v = q.since + 1; v <= 14; v++)
-                add_told(w, &told[v - 11]);
+                add_notice(w, &room_change[v - 11]);
         }
         (void)answer(w);
     }

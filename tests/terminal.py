@@ -19,7 +19,7 @@ MINUTE = 60000
 def _shell(store, *lines):
     done = subprocess.run([USHER, "-s", store, "--json", "shell"], input="".join(l + "\n" for l in lines).encode(), stdout=subprocess.PIPE, check=True)
     answers = [json.loads(l) for l in done.stdout.decode().splitlines()]
-    assert all(a["status"] == "ok" for a in answers), [a for a in answers if a["status"] != "ok"]
+    assert all(a["status"] in ("ok", "same") for a in answers), [a for a in answers if a["status"] not in ("ok", "same")]
     return answers
 
 
@@ -87,7 +87,7 @@ class _Terminal:
         return self
 
     def __exit__(self, *_):
-        self._tmux("kill-server")
+        subprocess.run(["tmux", "-S", self.dir + "/s", "kill-server"], stderr=subprocess.DEVNULL, check=False)
         subprocess.run(["rm", "-rf", self.dir], check=False)
 
 
@@ -524,6 +524,20 @@ def the_terminal_is_as_before_after_signals():
         t.keys("q")
         t.over()
     _gone(store)
+
+
+def it_ends_with_its_terminal():
+    with tempfile.TemporaryDirectory() as dir_:
+        store = "sqlite:%s/db" % dir_
+        _seed(store)
+        with _Terminal("-s", store, "top") as t:
+            t.until("queue/late")
+            program = t.process()
+            os.kill(int(t._tmux("display-message", "-p", "#{pid}")), signal.SIGKILL)
+            end = time.monotonic() + PATIENCE
+            while os.path.exists("/proc/%d" % program) and open("/proc/%d/stat" % program).read().split(")")[-1].split()[0] != "Z":
+                assert time.monotonic() < end, "it goes on without a terminal"
+                time.sleep(0.02)
 
 
 def ten_thousand_scopes_are_shown():

@@ -3,7 +3,7 @@
  * The terminal: keys, the size, signals, and one poll() for all.  The main thread never waits for
  * the store (reader.c).
  *
- * Signals come only while it polls.  So the terminal is as it was before the process ends or stops.
+ * Signals come only at the poll.  So the terminal is as it was before the process ends or stops.
  */
 #include "config.h"
 
@@ -270,14 +270,18 @@ static void loop(struct live *l)
         draw(l);
         wait = usher__app_timeout(&l->app);
         t = (struct timespec){ wait / 1000, (long)(wait % 1000) * 1000000 };
-        if (ppoll(fds, 2, &t, &l->mask) < 0) {
-            signalled(l);
-            continue;
+        if (ppoll(fds, 2, &t, &l->mask) < 0)
+            fds[0].revents = fds[1].revents = 0;
+        else { /* ppoll() delivers no signal if a descriptor is ready */
+            sigset_t blocked;
+
+            (void)pthread_sigmask(SIG_SETMASK, &l->mask, &blocked);
+            (void)pthread_sigmask(SIG_SETMASK, &blocked, NULL);
         }
+        signalled(l);
         usher__app_time(&l->app, clock_ms(CLOCK_MONOTONIC), clock_ms(CLOCK_REALTIME));
-        if ((fds[0].revents & (POLLHUP | POLLERR | POLLNVAL)) != 0 &&
-            (fds[0].revents & POLLIN) == 0)
-            break;
+        if ((fds[0].revents & (POLLHUP | POLLERR | POLLNVAL)) != 0)
+            break; /* the terminal is gone: it is readable for ever */
         if (fds[0].revents != 0)
             read_keys(l);
         if (fds[1].revents != 0)

@@ -107,7 +107,7 @@ static void read_stats(struct row *r, const char *stats)
 /* Return the sum of the last @minutes of the array @at; USHER_NONE: no minute is known. */
 static int64_t sum_of(const char *at, int64_t minutes)
 {
-    int64_t value[ROW_HOUR], n = 0, sum = USHER_NONE;
+    int64_t value[ROW_HOUR] = { 0 }, n = 0, sum = USHER_NONE;
 
     for (at = at != NULL ? usher__json_first(at) : NULL; at != NULL && n < ROW_HOUR;
          at = usher__json_next(at))

@@ -11,6 +11,7 @@
 
 #ifdef HAVE_NCURSES
 
+#define NCURSES_WIDECHAR 1
 #include <curses.h>
 #include <poll.h>
 #include <signal.h>

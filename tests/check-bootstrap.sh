@@ -125,3 +125,15 @@ bootstrap check
 [ "$rc" = 1 ] || die "exit code $rc after a failure"
 [ -f "$dir/reported" ] || die 'the failure was not reported while the other tests ran'
 [ "$(tail -n 1 "$dir/out")" = '20 passed, 1 failed' ] || die 'the last line does not count the failure'
+
+# The packages are built, left out with the reason, or broken.
+rm "$dir/fails"
+mkdir "$dir/tree/tests"
+for result in '0 1 passed, 0 failed' '77 0 passed, 0 failed' '1 0 passed, 1 failed'; do
+    printf 'echo no debootstrap here\nexit %d\n' "${result%% *}" >"$dir/tree/tests/packages.sh"
+    bootstrap check packages
+    [ "$(tail -n 1 "$dir/out")" = "${result#* }" ] || die "packages.sh with $result"
+    if [ "${result%% *}" = 77 ]; then
+        grep -qx 'tests/packages.sh: no debootstrap here' "$dir/out" || die 'it is not listed that packages were left out'
+    fi
+done

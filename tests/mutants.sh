@@ -1391,6 +1391,12 @@ mutant 'open: what came with a URL that is wrong is kept' src/engine/engine.c 's
     tests/fault/test_hostile_host '*an_open_that_fails*'
 mutant 'program: who only looks makes a store' src/cli/run.c 's/(verb->flags \& (USHER__WRITES | USHER__READS)) == USHER__WRITES ?/verb != NULL ?/' \
     tests/cli/wrong_words_make_no_store.sh
+mutant 'completion: a name in bash creates the store' src/cli/complete.c 's/usher__cli_try(g->cli, CLI_LOOKS)/usher__cli_try(g->cli, CLI_WRITES)/' \
+    tests/cli/bash_completes_words.sh
+mutant 'completion: each argument has the names of the first' src/cli/complete.c 's/ \&\& at++ == place \&\&/ \&\& at++ == 0 \&\&/' \
+    tests/cli/bash_completes_words.sh
+mutant 'completion: a name with a dollar is offered as it is' src/cli/complete.c 's/\\\\$`;&|/`;\&|/' \
+    tests/cli/bash_completes_words.sh
 mutant 'replay: a row that is left out leaves its line behind' src/lab/csv.c 's/^    if (!csv_time(&fields\[columns->start\], &start))/    (void)usher__calls_index(\&c->lines, line->data, line->size);\n&/' \
     tests/cli/recorded_calls_are_replayed.sh
 mutant 'header: its functions are C++ to a C++ compiler' include/usher/queue.h 's/^#ifdef __cplusplus/#ifdef NO_SUCH_COMPILER/' \

@@ -86,6 +86,7 @@ if [ "${WITH_SQLITE:-yes}" = yes ]; then
     completes 'usher number hangup sales +49301 t' 'token='
     completes 'usher queue pause desk ' 'ann '
     completes 'usher queue leave desk ' 'zoe '
+    completes 'usher queue accept desk ann ' 'zoe '
     completes 'usher queue alive desk agent=' 'ann '
     completes 'usher queue list desk lane=' 'day '
     completes 'usher queue pause none ' 'token=|if-version=|epoch=|reason=|actor=|now=|req='

@@ -1399,6 +1399,18 @@ mutant 'completion: a name with a dollar is offered as it is' src/cli/complete.c
     tests/cli/bash_completes_words.sh
 mutant 'replay: a row that is left out leaves its line behind' src/lab/csv.c 's/^    if (!csv_time(&fields\[columns->start\], &start))/    (void)usher__calls_index(\&c->lines, line->data, line->size);\n&/' \
     tests/cli/recorded_calls_are_replayed.sh
+mutant 'replay: measured patience forgets the wait in the record' src/lab/patience.c 's/left \* survival_left(s, wait_ms)/left/' \
+    tests/unit/test_lab 'patience_is_longer*'
+mutant 'replay: a caller without a line asks for an agent' src/lab/replay_plan.c 's/ && !has_no_line(r, i))/)/' \
+    tests/cli/a_replay_says_how_many_agents.sh
+mutant 'replay: its own speed is that of the store' src/lab/replay_queue.c 's/^    if (pace->speed == 0)/    if (pace->speed >= 0)/' \
+    tests/cli/a_replay_says_how_many_agents.sh
+mutant 'report: a name is markup' src/lab/page.c 's/fputs("&lt;", out);/fputs("<", out);/' \
+    tests/cli/a_replay_says_how_many_agents.sh
+mutant 'series: at one moment the next begins first' src/lab/series.c 's/return x->by < y->by ? -1 : x->by > y->by;/return x->by > y->by ? -1 : x->by < y->by;/' \
+    tests/cli/a_replay_says_how_many_agents.sh
+mutant 'Erlang A: callers in front do not hang up' src/lab/erlang.c 's/^            w \*= (c + j \* theta) \/ next;/            w *= c \/ next;/' \
+    tests/unit/test_lab 'erlang_a_agrees*'
 mutant 'header: its functions are C++ to a C++ compiler' include/usher/queue.h 's/^#ifdef __cplusplus/#ifdef NO_SUCH_COMPILER/' \
     tests/check-cxx.sh
 

@@ -290,6 +290,10 @@ bool usher__staffing(const struct calls *calls, const struct replay_scenario *sc
     search.message = ret_message;
     usher__load(calls, scenario->no_line, theta, &search.load);
     s->asked = search.load.asked;
+    if (s->asked == 0) {
+        usher__load_done(&search.load);
+        return true;
+    }
     s->erlang_a = by_model(&search.load, s, false);
     s->erlang_c = by_model(&search.load, s, true);
     usher__progress_begin(&search.progress, "target: agents", NULL);

@@ -91,6 +91,21 @@ for zone in 0 -300; do
 done
 holds out.txt '"days":[{"day":"2023-12-31",'
 
+# ---- many days, and none in which a caller asks
+awk 'BEGIN {
+    print "line,arrival_ms,release_ms,service_ms,patience_ms"
+    for (i = 0; i < 410; i++)
+        printf "L,%.0f,%.0f,25000,\n", 86400000 * (i + 1), 86400000 * (i + 1) + 25000
+}' >years.csv
+lines 0 "$USHER" -s memory: --json replay years.csv --agents=1 --zone=-60
+holds out.txt '"days":[{"day":"1970-01-01","calls":1,'
+holds out.txt '"days_left_out":10,'
+tab=$(printf '\t')
+printf '%s\n' 'vru+line call_id customer_id priority type date vru_entry vru_exit vru_time q_start q_exit q_time outcome ser_start ser_exit ser_time server' \
+    'L 1 0 0 PS 990201 7:00:00 7:00:10 10 0:00:00 0:00:00 0 HANG 0:00:00 0:00:00 0 NO_SERVER' | sed "s/ /$tab/g" >none.tsv
+lines 0 "$USHER" -s memory: --json replay none.tsv --target=80/20s
+holds out.txt '"target":{"percent":80,"within":20000,"asked":0,"agents":null,"erlang_a":null,"erlang_c":null,"tried":[]}'
+
 # ---- at the speed of the record times 40: its 90 seconds begin now
 cat >slow.csv <<'EOF'
 line,arrival_ms,release_ms,service_ms,patience_ms,wait_ms,agent
@@ -163,3 +178,18 @@ refused --speed=0 'speed is not a number from 1 to 1000000'
 refused --seed=-1 'seed is not a number from 0 to 18446744073709551615'
 expect 2 "$USHER" -s memory: replay steady.csv --agents=2 --patience=measured <<'EOF'
 ! usher: invalid: patience=measured needs the outcome of callers
+EOF
+
+# ---- the real month
+month=${top_srcdir:-.}/../shared/data/technion_bank_feb1999.tsv
+if [ -f "$month" ]; then
+    for patience in recorded measured; do
+        lines 0 "$USHER" -s memory: --json replay "$month" --target=80/20s --patience=$patience
+        [ "$(number agents) $(number erlang_a) $(number erlang_c)" = '7 8 8' ] ||
+            wrong "the month needs 7 agents, patience as $patience"
+    done
+    holds out.txt '"erlang_a":0.7919,'
+else
+    echo "SKIPPED, for it is not there: $month"
+fi
+finish

@@ -15,7 +15,7 @@ series, zone, within = report["series"], int(sys.argv[3]) * 60000, report["queue
 
 
 def same(what, got, wanted):
-    assert got == wanted, "%s: %s, but counted %s" % (what, got, wanted)
+    assert got == wanted, ("%s: %s, but counted %s" % (what, got, wanted))[:2000]
 
 
 def day_of(ms):

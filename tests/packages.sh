@@ -117,7 +117,8 @@ cp "$dir"/*.deb "$work/root/packages/"
 rm -f "$work/root/packages/"*dbgsym*
 cp "$0" "$work/root/packages.sh"
 chmod 755 "$work" "$work/root"
-unshare --mount true 2>/dev/null || skip 'this machine allows no namespace of mounts'
+unshare --mount --pid --fork sh -c 'mount --make-rprivate / && mount --rbind /dev "$1/dev" && mount -t proc proc "$1/proc"' \
+    sh "$work/root" 2>/dev/null || skip 'this machine allows no mounts in a namespace'
 unshare --mount --pid --fork --kill-child sh -c '
     mount --make-rprivate /
     mount --rbind /dev "$1/dev"

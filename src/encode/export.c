@@ -367,7 +367,10 @@ static const struct usher__noun *stored(const char *word)
     return noun != NULL && usher__steps(noun->noun) != NULL ? noun : NULL;
 }
 
-/* Return the position of the setting `push` in scope.settings; USHER_SETTINGS: there is none. */
+/* The position of no setting.  struct.unpack() returns one value after the settings. */
+#define NO_SETTING (USHER_SETTINGS + 1)
+
+/* Return the position of the setting `push` in scope.settings, or NO_SETTING. */
 static int push_setting(const struct usher__steps *steps)
 {
     const struct usher__field *told;
@@ -380,17 +383,17 @@ static int push_setting(const struct usher__steps *steps)
     for (int i = 0; i < USHER_SETTINGS; i++)
         if (steps->setting_names[i] != NULL && strcmp(steps->setting_names[i], "PUSH") == 0)
             return i;
-    return USHER_SETTINGS;
+    return NO_SETTING;
 }
 
-/* Write the last byte of that setting among the packed ones.  A noun without it has a position
- * after the last one, and no argument. */
+/* Write the last byte of that setting among the packed ones.  A noun without it has names of no
+ * setting and no argument. */
 static void push_lua(struct usher__out *o, const struct usher__steps *steps)
 {
     int at = push_setting(steps);
 
     usher__print_int(o, "PUSH_", "AT", 7LL * (at + 1));
-    if (at == USHER_SETTINGS) {
+    if (at == NO_SETTING) {
         usher__print_int(o, "SET_", "PUSH", at);
         usher__print_int(o, "ARG_", "PUSH", 0);
     }

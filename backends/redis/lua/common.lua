@@ -500,7 +500,7 @@ function S.make_log()
 
     -- the verb `changes`: see usher__log_changes()
     function S.log_changes()
-        S.extra = {0, S.exists and S.set[K.SET_PUSH + 1] or 0}
+        S.extra = {0, S.set[K.SET_PUSH + 1]} -- nil, if the noun has no such setting
         if not S.exists then S.status = K.MISSING return end
         local function add(r)
             local row = K.NOTICE_ROW

@@ -262,7 +262,7 @@ function S.defer()
         S.extra = {}
         for i = 1, S.verb == K.V_SET and K.SETTINGS or 16 do S.extra[i] = 0 end
     elseif S.verb == K.V_CHANGES then
-        S.extra = {0}
+        S.extra = {0, 0}
     end
     return true
 end

@@ -109,7 +109,7 @@ function S.defer()
     S.because = 'too many expiries are pending on this scope: retry'
     if S.verb == K.V_STATS or S.verb == K.V_SET or S.verb == K.V_CHANGES then
         S.extra = {}
-        for i = 1, S.verb == K.V_SET and K.SETTINGS or S.verb == K.V_STATS and K.STATS or 1 do S.extra[i] = 0 end
+        for i = 1, S.verb == K.V_SET and K.SETTINGS or S.verb == K.V_STATS and K.STATS or 2 do S.extra[i] = 0 end
     end
 end
 

@@ -32,7 +32,7 @@ end
 function S.fields(t, n)
     t[n + 1], t[n + 2], t[n + 3], t[n + 4], t[n + 5], t[n + 6], t[n + 7], t[n + 8], t[n + 9], t[n + 10] =
         S.why, S.counted, S.left, S.cur, S.max, S.granted, S.period, S.token, S.ends, S.more
-    local extra = S.extra or S.verb == K.V_CHANGES and {0} or S.verb == K.V_HOLDS and {''} or nil
+    local extra = S.extra or S.verb == K.V_CHANGES and {0, 0} or S.verb == K.V_HOLDS and {''} or nil
     if extra then
         for i = 1, #extra do t[n + 10 + i] = extra[i] end
     end

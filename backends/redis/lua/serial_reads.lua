@@ -28,7 +28,7 @@ function S.defer()
     S.behind, S.status, S.why, S.counted, S.rows = true, K.REFUSED, K.WHY_DUE, 0, nil
     S.because = 'too many expiries are pending on this scope: retry'
     if S.verb == K.V_RULE or S.verb == K.V_SHOW then
-        S.extra = {'0', 0, 0, 0, 0, 0, 0, 0, 0, 0, S.verb == K.V_SHOW and 0 or nil}
+        S.extra = {'0', 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, S.verb == K.V_SHOW and 0 or nil}
     elseif S.verb == K.V_CHECK then
         S.extra = {'0', 0, 0, 0, 0, 0, 0, 0, '0', '0', 0}
     end

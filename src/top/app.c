@@ -213,7 +213,7 @@ static void end_question(struct app *a, bool yes)
     a->mode = APP_ROWS;
     if (yes && a->view.silent_ms == 0) {
         usher__jobs_put(&a->jobs, a->question.job);
-        say(a, "sent …");
+        say(a, "sent");
     } else {
         usher__job_free(a->question.job);
         say(a, yes ? "the store does not answer: nothing was done" : "nothing was done");

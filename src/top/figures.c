@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The figures of a scope, and how urgent it is.  The wallboard has the same rules (judge() in
- * wallboard.html), and tests/cli/top.py compares them. */
+/* The figures of a scope, and how urgent it is.  The wallboard has the same rules: judge() in
+ * wallboard.html. */
 #include "config.h"
 
 #include <inttypes.h>

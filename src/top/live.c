@@ -295,6 +295,7 @@ int usher__top_live(struct cli *cli, const struct top_options *o, struct snapsho
     struct live *l = usher__cli_resize(NULL, sizeof *l);
     SCREEN *screen;
     bool ended;
+    int rc = 0;
 
     memset(l, 0, sizeof *l);
     use_env(FALSE);
@@ -321,16 +322,20 @@ int usher__top_live(struct cli *cli, const struct top_options *o, struct snapsho
         loop(l);
     (void)endwin();
     signals_end(l);
+    if (l->reader == NULL) {
+        rc = usher__cli_fail(cli, USHER_UNAVAILABLE, "no thread can be created");
+        (void)usher__snapshot_free(sn);
+    }
     ended = usher__reader_free(l->reader);
     usher__app_done(&l->app);
     usher__top_page_done(&l->page);
     if (!ended) { /* the thread waits for the store */
         (void)fflush(NULL);
-        _exit(0);
+        _exit(rc);
     }
     delscreen(screen);
     (void)usher__cli_resize(l, 0);
-    return 0;
+    return rc;
 }
 
 #else

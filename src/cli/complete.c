@@ -34,7 +34,7 @@ static void guess_try(struct guess *g, const char *word, const char *end)
     if (size < 0 || (size_t)size >= sizeof whole || strncmp(whole, g->begin, g->size) != 0)
         return;
     for (unsigned i = 0; i < g->n && i < GUESSES; i++)
-        if (strcmp(g->all[i].word, word) == 0)
+        if (strcmp(g->all[i].word, word) == 0 && *g->all[i].end == *end)
             return;
     if (g->n < GUESSES) {
         g->all[g->n].word = word;
@@ -337,17 +337,17 @@ struct part {
     const char *value;
     size_t value_size;
     bool option, begins; /* it has a key, and this is its first value */
+    bool joined;         /* a | joins it to the part before */
 };
 
 /* Read the next part after @at.  Parts that a | joins to an option are its further values. */
 static const char *next_part(const char *at, struct part *p)
 {
-    bool joined = false;
     const char *equals;
     size_t size;
 
-    for (; *at != '\0' && strchr(" []|", *at) != NULL; at++)
-        joined = joined || *at == '|';
+    for (p->joined = false; *at != '\0' && strchr(" []|", *at) != NULL; at++)
+        p->joined = p->joined || *at == '|';
     if (*at == '\0')
         return NULL;
     size = strcspn(at, " []|");
@@ -358,7 +358,7 @@ static const char *next_part(const char *at, struct part *p)
         p->size = equals != NULL ? (size_t)(equals + 1 - at) : size;
         p->value = at + p->size;
         p->value_size = size - p->size;
-    } else if (joined && p->option) {
+    } else if (p->joined && p->option) {
         p->value = at;
         p->value_size = size;
     } else {
@@ -366,7 +366,7 @@ static const char *next_part(const char *at, struct part *p)
         p->size = size;
         p->value_size = 0;
     }
-    p->option = p->begins || (joined && p->option);
+    p->option = p->begins || (p->joined && p->option);
     return at + size;
 }
 
@@ -408,9 +408,11 @@ static void guess_usage(struct guess *g, const char *usage, size_t n, char *cons
         g->begin = equals + 1;
     }
     while ((usage = next_part(usage, &p)) != NULL) {
+        place += !p.option && !p.joined;
         if (!p.option && equals == NULL)
-            guess_capitals(g, &p, ++place, n, word);
-        else if (p.begins && equals == NULL && (dashes || *p.word != '-'))
+            guess_capitals(g, &p, place, n, word);
+        else if (p.begins && equals == NULL && (dashes || *p.word != '-') &&
+                 (*p.word < 'A' || *p.word > 'Z'))
             guess_copy(g, p.word, p.size, p.word[p.size - 1] == '=' ? "" : " ");
         if (equals != NULL && p.option && p.size == (size_t)(equals + 1 - typed) &&
             memcmp(p.word, typed, p.size) == 0 && p.value_size > 0 &&

@@ -239,7 +239,7 @@ static void steps_of(struct report *r, const struct plot *plot, const char *clas
     for (unsigned i = 0; i < SERIES_FINE; i++)
         y[i] = number[i];
     usher__plot_steps(&r->page, plot, class, area, y + (size_t)from * HOUR_STEPS,
-                      (size_t)(to - from) * HOUR_STEPS, from, 1.0 / HOUR_STEPS);
+                      (size_t)(to - from) * HOUR_STEPS, from, 24.0 / SERIES_FINE);
 }
 
 static void day_plot(struct report *r, const char *title, const uint32_t (*sides)[SERIES_FINE],
@@ -816,10 +816,10 @@ void usher__report_target(struct report *r)
         (void)snprintf(label, sizeof label, "%u %%", i * 20);
         usher__plot_tick_y(&r->page, &plot, i * 20, label);
     }
-    for (double x = first; x <= last; x += step) {
+    for (uint64_t x = t->point[0].agents; (double)x <= last; x += (uint64_t)step) {
         char label[PAGE_NUMBER];
 
-        usher__plot_tick_x(&r->page, &plot, x, usher__page_count(label, (uint64_t)x));
+        usher__plot_tick_x(&r->page, &plot, (double)x, usher__page_count(label, x));
     }
     usher__plot_axes(&r->page, &plot, "", "of all that asked, served in time, by agents");
     fprintf(r->page.out, "<path class=\"tgt\" d=\"M%.1f %.1fH%.1f\"/>", plot.left,

@@ -583,7 +583,7 @@ mutant 'script: an agent that is ready keeps the reason of its pause' backends/r
 mutant 'script: the search for reasons has no end' backends/redis/lua/queue_reads.lua \
     's/if passed == K.STEP_MAX then/if passed == -1 then/' $redis 'at_most_a_thousand_agents*'
 mutant 'a visit that has ended has no name' src/nouns/queue/queue_change.c \
-    '/^    v.n\[VISIT_TOKEN\] = (int64_t)row.token;$/d' $memory 'stay_with_an_agent*'
+    '/^    v.n\[VISIT_TOKEN\] = (int64_t)u->token;$/d' $memory 'stay_with_an_agent*'
 mutant 'script: a visit that has ended has no name' backends/redis/lua/queue_change.lua \
     's/v.VISIT_LOGIN, v.VISIT_NO, v.VISIT_TOKEN = S.change.agent.order, u.U_NO, u.token end/v.VISIT_LOGIN, v.VISIT_NO = S.change.agent.order, u.U_NO end/' $redis 'stay_with_an_agent*'
 mutant 'the name of a visit in a notice has no epoch' src/nouns/queue/queue_hooks.c \
@@ -598,6 +598,16 @@ mutant 'the rooms of an agent have no end of its wrap-up' src/nouns/queue/queue_
     '/^    reply_of(w)->until_ms = usher__queue_agent_until(&r);$/d' $memory 'room_has*'
 mutant 'script: the rooms of an agent have no lanes' backends/redis/lua/queue_agents.lua \
     "s/^        if i == 1 then row\[4\] = .*\$//" $redis 'room_has*'
+mutant 'the first visit of a user counts, not the last' src/nouns/queue/queue_answer.c \
+    's/KIND_VISIT, 0, user, UINT64_MAX, UINT64_MAX, true,/KIND_VISIT, 0, user, 0, 0, false,/' $memory 'user_whose_visit*'
+mutant 'an ended visit is that of any user' src/nouns/queue/queue_answer.c \
+    's/KIND_VISIT, 0, user, UINT64_MAX/KIND_VISIT, 0, NULL, UINT64_MAX/' $memory 'end_of_a_visit*'
+mutant 'a lost store says that a user was never here' src/nouns/queue/queue_answer.c \
+    's/if (status == USHER_MISSING \&\& has_lost(w))/if (status != USHER_MISSING \&\& has_lost(w))/' tests/fault/test_rollback 'a_rollback_of_a_file*'
+mutant 'script: an ended visit is that of any user' backends/redis/lua/queue_answer.lua \
+    "s/S.walk(K.KIND_VISIT, '0', user, nil/S.walk(K.KIND_VISIT, '0', nil, nil/" $redis 'end_of_a_visit*'
+mutant 'the history does not know how a visit ended' src/nouns/queue/queue_history.c \
+    '/^        end_find(e, &commands\[i\], r, deadline_ms);$/d' tests/fault/test_visits 'a_history_answers*'
 mutant 'an expiry before the command has its actor' src/nouns/number/number.c \
     's/^    if (verb == w->command->verb \&\& actor->data != NULL)/    if (actor->data != NULL)/' $memory 'notices_of_numbers*'
 mutant 'a match has the actor of the command before it' src/nouns/queue/queue_change.c \
@@ -736,7 +746,7 @@ mutant 'SQLite: changes by others are not seen' backends/sqlite/sqlite.c 's/    
     $sqlite 'two_engines*'
 mutant 'SQLite: who leaves a list is still counted' backends/sqlite/write.c 's/    if (left)$/    if (false)/' \
     tests/unit/test_sqlite 'rank_in*'
-mutant 'SQLite: a visit that its queue does not keep is no row' src/nouns/queue/queue_change.c 's/    if (w->ops->append != NULL)$/    if (w->ops->append != NULL \&\& history != 0)/' \
+mutant 'SQLite: a visit that its queue does not keep is no row' src/nouns/queue/queue_change.c 's/    if (w->ops->append != NULL) {$/    if (w->ops->append != NULL \&\& history != 0) {/' \
     tests/fault/test_visits 'a_visit_is_a_row_of_its*'
 mutant 'SQLite: a visit that is kept is told of twice' src/nouns/queue/queue_history.c 's/        query.version = q->rows\[q->n_rows - 1\].version;/        query.version = 0;/' \
     $sqlite 'store_with*'

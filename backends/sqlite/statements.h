@@ -148,11 +148,10 @@
     X(VISITS_DIFFER,                                                                           \
       "SELECT 1 FROM record r INDEXED BY record_ready CROSS JOIN visit v"                      \
       " WHERE r.list = ?1 AND r.slots & 1 AND v.queue = ?2 AND v.epoch = printf('%016x', ?3)"  \
-      " AND v.version = r.ord AND substr(r.data, 1, 1) <> x'92' AND"                           \
+      " AND v.version = r.ord AND"                                                             \
       " (v.user, v.lane, v.priority, v.since_ms, v.applied_ms, v.outcome, v.agent, v.room,"    \
       " v.seated_ms, v.ended_ms, v.wait_ms, v.talk_ms) IS NOT"                                 \
-      " (CAST(substr(r.data, 1, instr(r.data, x'0a') - 1) AS TEXT),"                           \
-      " CAST(substr(r.data, instr(r.data, x'0a') + 1) AS TEXT), r.n0, r.n1, r.n2,"             \
+      " (r.grp, CAST(r.data AS TEXT), r.n0, r.n1, r.n2,"                                       \
       " CASE r.state WHEN 1 THEN 'seated' WHEN 2 THEN 'left' WHEN 3 THEN 'lost'"               \
       " WHEN 4 THEN 'timeout' WHEN 5 THEN 'dropped' WHEN 6 THEN 'cut' WHEN 7 THEN 'freed'"  \
       " WHEN 8 THEN 'requeued' END, r.owner,"                                                  \

@@ -78,8 +78,8 @@
     "CREATE VIEW queue_visit AS SELECT s.name AS \"queue\", r.id AS \"version\", CASE r.state" \
     " WHEN 0 THEN 'none' WHEN 1 THEN 'seated' WHEN 2 THEN 'left' WHEN 3 THEN 'lost' WHEN 4 "   \
     "THEN 'timeout' WHEN 5 THEN 'dropped' WHEN 6 THEN 'cut' WHEN 7 THEN 'freed' WHEN 8 THEN "  \
-    "'requeued' END AS \"state\", r.owner AS \"agent\", CAST(r.data AS TEXT) AS "              \
-    "\"user_and_lane\", r.ord AS \"order\", r.token AS \"token\", strftime('%Y-%m-%d "         \
+    "'requeued' END AS \"state\", r.grp AS \"user\", r.owner AS \"agent\", CAST(r.data AS "    \
+    "TEXT) AS \"lane\", r.ord AS \"order\", r.token AS \"token\", strftime('%Y-%m-%d "         \
     "%H:%M:%f', nullif(r.until_ms, 0) / 1000.0, 'unixepoch') AS \"until\", r.n0 AS "           \
     "\"priority\", strftime('%Y-%m-%d %H:%M:%f', nullif(r.n1, 0) / 1000.0, 'unixepoch') AS "   \
     "\"since\", strftime('%Y-%m-%d %H:%M:%f', nullif(r.n2, 0) / 1000.0, 'unixepoch') AS "      \

@@ -83,6 +83,8 @@ enum usher_queue_why {
                                    * than one command applies; the engine repeats the command */
     USHER_QUEUE_WHY_CLOSED = 5,   /* apply: the queue is closed (mode) */
     USHER_QUEUE_WHY_STOPPED = 6,  /* apply, pull: the queue is stopped (mode) */
+    USHER_QUEUE_WHY_LOST = 7,     /* where, alive, leave: the store has lost changes of the queue, so
+                                   * the user may have been here */
     USHER_QUEUE_WHY__WIDE = 0x7fffffff
 };
 
@@ -299,12 +301,14 @@ struct usher_queue_answer {
     char lane[USHER_NAME_MAX + 1]; /* alive, where: lane in which a user waits */
     int64_t since_ms; /* alive, where: when it began */
     int64_t waiting; /* alive, where, stats: waiting users */
+    enum usher_queue_outcome outcome; /* alive, where, leave: how the visit ended */
+    int64_t finished_ms; /* alive, where, leave: when the visit ended */
 };
 #ifdef __cplusplus
 #define USHER_QUEUE_ANSWER_INIT \
     { sizeof(struct usher_queue_answer), 0, 0, 0, 0, 0, false, false, "", (enum \
     usher_queue_agent_state)0, (enum usher_queue_place)0, (enum usher_queue_why)0, 0, 0, 0, 0, \
-    0, 0, 0, "", "", "", "", 0, 0, "", "", "", 0, 0 }
+    0, 0, 0, "", "", "", "", 0, 0, "", "", "", 0, 0, (enum usher_queue_outcome)0, 0 }
 #else
 #define USHER_QUEUE_ANSWER_INIT { .size = sizeof(struct usher_queue_answer) }
 #endif
@@ -585,7 +589,10 @@ USHER_API enum usher_status usher_queue_apply(struct usher_engine *e, const char
 
 /**
  * Return the place of @user, its lane and since_ms, its arrival.  While it waits, the answer has
- * index, wait_ms and waiting, the number of users that wait in its lane.  No heartbeat.  USHER_OK, USHER_MISSING; USHER_STALE as
+ * index, wait_ms and waiting, the number of users that wait in its lane.  If it is missing, the
+ * answer has outcome, finished_ms, agent and visit of its last visit, while the queue keeps that
+ * (setting history), or the engine's history.  Without one, why is USHER_QUEUE_WHY_LOST if the store
+ * has lost changes of @queue, and else the user was not here.  No heartbeat.  USHER_OK, USHER_MISSING; USHER_STALE as
  * usher_queue_leave().  O(log n).
  * Options: opt->token, opt->if_version, opt->epoch.
  */
@@ -595,7 +602,8 @@ USHER_API enum usher_status usher_queue_where(struct usher_engine *e, const char
                                               struct usher_queue_answer *ret);
 
 /**
- * Remove @user from its lane, offer or room.  USHER_OK, USHER_MISSING; USHER_STALE: opt->token is
+ * Remove @user from its lane, offer or room.  USHER_OK; USHER_MISSING: the answer is that of
+ * usher_queue_where(); USHER_STALE: opt->token is
  * not the visit_token of this visit.  O(log n).
  * Options: opt->token, opt->if_version, opt->epoch, opt->actor.
  */

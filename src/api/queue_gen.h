@@ -70,6 +70,8 @@ static const struct usher__member queue_answer[] = {
     MEMBER(struct usher_queue_answer, lane, LANE, LANE, CHARS),
     MEMBER(struct usher_queue_answer, since_ms, SINCE, SINCE, NUMBER),
     MEMBER(struct usher_queue_answer, waiting, WAITING, WAITING, NUMBER),
+    MEMBER(struct usher_queue_answer, outcome, OUTCOME, OUTCOME, CODE),
+    MEMBER(struct usher_queue_answer, finished_ms, FINISHED, FINISHED, NUMBER),
 };
 
 static const struct usher__member queue_row[] = {
@@ -200,6 +202,8 @@ static const uint8_t queue_answer_at[] = {
     [USHER_FIELD_LANE] = 19,
     [USHER_FIELD_SINCE] = 20,
     [USHER_FIELD_WAITING] = 21,
+    [USHER_FIELD_OUTCOME] = 22,
+    [USHER_FIELD_FINISHED] = 23,
 };
 
 static void queue_answer_tell(const struct usher_operation *op, const struct usher_result *r,

@@ -426,7 +426,7 @@ const char *const usher__agent_state_words[] = {
 };
 const char *const usher__place_words[] = { "none", "room", "offer", "queue", "away", NULL };
 static const char *const queue_why_words[] = { "none", "no-agent", "no-user", "history",
-                                               "due",  "closed",   "stopped" };
+                                               "due",  "closed",   "stopped", "lost" };
 const char *const usher__outcome_words[] = { "none",    "seated", "left",  "lost",     "timeout",
                                              "dropped", "cut",    "freed", "requeued", NULL };
 

@@ -37,7 +37,7 @@ cat >wanted_talk <<'END'
 > queue where desk u3 now=33000
 {"status":"ok","epoch":"E","version":10,"due":44000,"now":33000,"place":"queue","index":0,"wait":null,"waiting":1,"lane":"default","since":1003,"visit_token":"5"}
 > queue where desk u2 now=33000
-{"status":"missing","epoch":"E","version":10,"due":44000,"now":33000,"place":"none"}
+{"status":"missing","epoch":"E","version":10,"due":44000,"now":33000,"place":"none","outcome":"lost","finished":16004}
 > queue list desk now=33000
 {"status":"ok","epoch":"E","version":10,"due":44000,"now":33000,"users":[{"user":"u3","state":"waiting","lane":"default","priority":0,"since":1003,"applied":33000,"agent":null,"room":null,"matched":null,"until":null,"visit_token":"5"}],"next":null}
 > queue agents desk now=33000

@@ -441,7 +441,7 @@ TEST(late_finish_ends_no_other_visit)
     STORY(f,
         { "finish ann.1", "refused ann" }, { "room ann", "ok idle -" },
         { "finish ann.2", "missing" }, { "finish 999.1", "lost" }, { "finish x", "missing" },
-        { "leave b", "missing b" });
+        { "leave b", "missing b ann" });
 }
 
 TEST(leave_and_finish_of_one_visit_free_the_room_once)
@@ -451,7 +451,7 @@ TEST(leave_and_finish_of_one_visit_free_the_room_once)
     STORY(f,
         { "login ann", "ok idle" }, { "apply a", "ok room ann" }, { "apply b", "ok queue 0" },
         { "leave a", "ok a ann" }, { "finish ann.1 user=a", "stale b ann" },
-        { "leave a", "missing a" }, { "stats", "ok" });
+        { "leave a", "missing a ann" }, { "stats", "ok" });
     assert_int_equal(f->r.of.queue.of.stats.seated, 1);
     assert_int_equal(f->r.of.queue.of.stats.finished_today, 1);
 }
@@ -481,7 +481,7 @@ TEST(a_visit_that_both_sides_end_counts_once)
     STORY(f,
         { "set ttl=0", "ok" }, { "login ann capacity=2", "ok idle" },
         { "apply a", "ok room ann" }, { "apply b", "ok room ann" },
-        { "finish ann.1 user=a", "ok a ann" }, { "leave a", "missing a" },
+        { "finish ann.1 user=a", "ok a ann" }, { "leave a", "missing a ann" },
         { "finish ann.1 user=a", "refused ann" },
         { "leave b", "ok b ann" }, { "finish ann.2", "refused ann" },
         { "free ann", "same idle" }, { "agents", "ok ann:idle" });

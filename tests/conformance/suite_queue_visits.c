@@ -522,7 +522,7 @@ TEST(every_verb_is_right_with_hundreds_due)
         { "room ann", "ok idle -" },   { "alive user=u1", "missing" },
         { "match", "same" },           { "pull ann", "empty" },
         { "leave u1", "missing u1" },  { "move u1 priority=3", "missing" },
-        { "set service=1", "ok" },     { "history user=nobody", "ok …" },
+        { "set service=1", "ok" },     { "history agent=nobody", "ok …" },
         { "logout ann", "ok gone" },
     };
     struct fixture *f = *state;
@@ -601,8 +601,10 @@ TEST(a_page_of_a_list_ends_by_its_work)
         command(f, "leave u%d", i);
     assert_int_equal(pages_of(f, "history", &pages), N);
     assert_int_equal(pages, 3);
-    assert_int_equal(pages_of(f, "history user=u0", &pages), 1); /* the oldest */
+    assert_int_equal(pages_of(f, "history agent=a0", &pages), 0);
     assert_int_equal(pages, 3);
+    assert_int_equal(pages_of(f, "history user=u0", &pages), 1);
+    assert_int_equal(pages, 1);
 }
 
 /* With a descriptor for a loop of the host's, and without. */
@@ -877,4 +879,62 @@ TEST(room_has_lanes_wrapup_and_reason)
     STORY(f, { "pause ann reason=tea", "ok paused" });
     room_has(f, false, "b,a", USHER_NONE, "tea");
     room_has(f, true, "b,a", USHER_NONE, "tea");
+}
+
+/* ---- how a visit ended --------------------------------------------------------------- */
+
+/* Compare the last answer, which is `missing`: the visit ended @ago ms before now. */
+static void ended(struct fixture *f, enum usher_queue_outcome outcome, int64_t ago,
+                  const char *agent)
+{
+    const struct usher_queue_result *q = &f->r.of.queue;
+
+    assert_int_equal(f->r.status, USHER_MISSING);
+    assert_string_equal(usher_queue_outcome_word(q->outcome), usher_queue_outcome_word(outcome));
+    assert_int_equal(q->until_ms, outcome != USHER_QUEUE_OUTCOME_NONE ? f->now - ago : 0);
+    assert_string_equal(q->agent, agent);
+}
+
+TEST(user_whose_visit_has_ended_is_answered_how_and_when)
+{
+    struct fixture *f = *state;
+
+    STORY(f, { "set ttl=10000 maxwait=5000", "ok" }, { "login ann", "ok idle" },
+          { "apply a", "ok room ann" }, { "apply b", "ok queue 0" }, { "apply c", "ok queue 1" },
+          { "where x", "missing" });
+    ended(f, USHER_QUEUE_OUTCOME_NONE, 0, "");
+    STORY(f, { "+1000", 0 }, { "leave b", "ok b" }, { "+4000", 0 }, { "where b", "missing" });
+    ended(f, USHER_QUEUE_OUTCOME_LEFT, 4000, "");
+    STORY(f, { "alive user=c", "missing" });
+    ended(f, USHER_QUEUE_OUTCOME_TIMEOUT, 0, "");
+    STORY(f, { "finish ann.1", "ok a ann" }, { "+1", 0 }, { "leave a", "missing a ann" });
+    ended(f, USHER_QUEUE_OUTCOME_SEATED, 1, "ann");
+    /* the last visit counts */
+    STORY(f, { "apply b", "ok room ann" }, { "apply c", "ok queue 0" }, { "where b", "ok room ann" });
+    assert_int_equal(f->r.of.queue.outcome, USHER_QUEUE_OUTCOME_NONE);
+    STORY(f, { "leave b", "ok b ann" }, { "where b", "missing" });
+    ended(f, USHER_QUEUE_OUTCOME_SEATED, 0, "ann");
+    STORY(f, { "+5000", 0 }, { "alive agent=ann", "ok busy c" }, { "+6000", 0 },
+          { "where c", "missing" });
+    ended(f, USHER_QUEUE_OUTCOME_CUT, 1000, "ann");
+    STORY(f, { "set requeue=drop", "ok" }, { "apply d", "ok room ann" }, { "logout ann", "ok gone" },
+          { "where d", "missing" });
+    ended(f, USHER_QUEUE_OUTCOME_DROPPED, 0, "ann");
+}
+
+TEST(end_of_a_visit_is_answered_as_long_as_the_queue_keeps_it)
+{
+    struct fixture *f = *state;
+
+    STORY(f, { "set ttl=0 history=2", "ok" }, { "login ann lanes=x", "ok idle" },
+          { "login bob", "ok idle" }, { "pause bob", "ok paused" }, { "apply a", "ok queue 0" },
+          { "leave a", "ok a" }, { "apply b", "ok queue 0" }, { "leave b", "ok b" },
+          { "where a", "missing" });
+    ended(f, USHER_QUEUE_OUTCOME_LEFT, 0, "");
+    STORY(f, { "apply b", "ok queue 0" }, { "leave b", "ok b" }, { "where a", "missing" });
+    ended(f, USHER_QUEUE_OUTCOME_NONE, 0, "");
+    STORY(f, { "history user=b", "ok b:left b:left" }, { "history user=b max=1", "ok b:left …" },
+          { "set history=0", "ok" }, { "apply c", "ok queue 0" },
+          { "leave c", "ok c" }, { "where c", "missing" });
+    ended(f, USHER_QUEUE_OUTCOME_NONE, 0, "");
 }

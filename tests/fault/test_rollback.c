@@ -415,7 +415,12 @@ static void lost_serials_are_listed(struct usher_engine *e, const uint64_t token
 
 static void line_begin(struct usher_engine *e)
 {
+    struct usher_result never;
+
     expect_ok(e, "queue set line ttl=60000");
+    assert_int_equal(line_execute(e, &never, "queue where line u1"), USHER_MISSING);
+    assert_int_equal(never.of.queue.why, USHER_QUEUE_WHY_NONE);
+    usher_result_done(&never);
     expect_ok(e, "queue login line ann");
     expect_ok(e, "queue apply line seated");
 }
@@ -425,8 +430,11 @@ static void line_begin(struct usher_engine *e)
 static void check_lost_line(struct usher_engine *e)
 {
     static const char *const users[] = { "u1", "u2", "later" };
+    struct usher_result lost;
 
-    expect(e, USHER_MISSING, "queue where line u1");
+    assert_int_equal(line_execute(e, &lost, "queue where line u1"), USHER_MISSING);
+    assert_int_equal(lost.of.queue.why, USHER_QUEUE_WHY_LOST);
+    usher_result_done(&lost);
     expect_ok(e, "queue apply line later since=5000");
     expect_ok(e, "queue apply line u2 since=2000");
     expect_ok(e, "queue apply line u1 since=1000");

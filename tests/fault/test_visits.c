@@ -193,6 +193,40 @@ TEST(a_visit_is_a_row_that_sql_can_read)
     usher_close(e);
 }
 
+/* `where` of a user whose visit the queue does not keep any more. */
+static void ended(struct usher_engine *e, const char *user, enum usher_queue_outcome outcome,
+                  const char *agent, bool named)
+{
+    struct usher_queue_answer a = USHER_QUEUE_ANSWER_INIT;
+
+    assert_int_equal(usher_queue_where(e, "desk", user, NULL, &a), USHER_MISSING);
+    assert_int_equal(a.outcome, outcome);
+    assert_string_equal(a.agent, agent);
+    assert_int_equal(a.finished_ms > 0, outcome != USHER_QUEUE_OUTCOME_NONE);
+    assert_int_equal(a.visit[0] != '\0', named);
+}
+
+TEST(a_history_answers_how_a_visit_ended)
+{
+    char history[256];
+    struct usher_engine *e;
+
+    new_path(history);
+    e = engine_open("memory:", history);
+    queue_make(e);
+    assert_int_equal(visit(e, 1), USHER_OK);
+    usher_close(e);
+    e = engine_open("memory:", history);
+    queue_make(e);
+    /* a visit of another queue of this name has no name in this one */
+    ended(e, "u1", USHER_QUEUE_OUTCOME_SEATED, "ann", false);
+    ended(e, "u2", USHER_QUEUE_OUTCOME_NONE, "", false);
+    assert_int_equal(visit(e, 2), USHER_OK);
+    assert_int_equal(usher_queue_drain(e, "desk", NULL, NULL), USHER_OK);
+    ended(e, "u2", USHER_QUEUE_OUTCOME_SEATED, "ann", true);
+    usher_close(e);
+}
+
 /* The same in the file of a store.  All visits are rows, because the queue keeps none. */
 TEST(a_visit_is_a_row_of_its_store_when_it_has_ended)
 {

@@ -1684,6 +1684,25 @@ static enum usher_status tell_user(struct work *w, enum usher_status status, con
     return status;
 }
 
+/* The user of the command is not here: how its last visit ended, if that is kept. */
+static enum usher_status tell_ended(struct work *w)
+{
+    struct usher_queue_result *r = &w->r->of.queue;
+
+    (void)tell_user(w, USHER_MISSING, NULL);
+    for (size_t i = 0; i < w->q->n_visits; i++) {
+        const struct queue_model_visit *v = &w->q->visits[i];
+
+        if (!w->q->exists || !is(&v->user, w->a->user.data, w->a->user.size))
+            continue;
+        r->outcome = v->outcome;
+        r->until_ms = v->end;
+        r->token = v->token;
+        put_name(r->agent, &r->agent_size, &v->agent);
+    }
+    return USHER_MISSING;
+}
+
 /* ---- verbs: agents ------------------------------------------------------------------- */
 
 /* "*" alone if it is among them, else each once, in the order given. */
@@ -1991,7 +2010,7 @@ static enum usher_status verb_alive(struct work *w, agent *a, user *u)
         return verb_room(w, a, status);
     }
     if (u == NULL)
-        return tell_user(w, USHER_MISSING, NULL);
+        return tell_ended(w);
     heard_of(w, u);
     return tell_user(w, USHER_OK, u);
 }
@@ -2084,7 +2103,7 @@ static enum usher_status ends_by_itself(struct work *w, user *u)
 
 static enum usher_status verb_leave(struct work *w, user *u)
 {
-    return u != NULL ? ends_by_itself(w, u) : tell_user(w, USHER_MISSING, NULL);
+    return u != NULL ? ends_by_itself(w, u) : tell_ended(w);
 }
 
 static bool room_is(const struct usher_text *room, uint64_t login, int64_t no)
@@ -2828,7 +2847,8 @@ static enum usher_status verb_history(struct work *w)
     for (size_t i = q->n_visits; i-- > 0;) {
         const struct queue_model_visit *v = &q->visits[i];
 
-        if (v->version >= before)
+        if (v->version >= before ||
+            (x->user.data != NULL && !is(&v->user, x->user.data, x->user.size)))
             continue;
         if (r->n_rows == page(w)) {
             cursor_put(w, 0, before);
@@ -2838,8 +2858,6 @@ static enum usher_status verb_history(struct work *w)
         if ((w->c->given & USHER_GIVEN_QUEUE_SINCE) != 0 && v->end < x->since_ms)
             continue;
         if ((w->c->given & USHER_GIVEN_QUEUE_UNTIL) != 0 && v->end > x->until_ms)
-            continue;
-        if (x->user.data != NULL && !is(&v->user, x->user.data, x->user.size))
             continue;
         if (x->agent.data != NULL && !is(&v->agent, x->agent.data, x->agent.size))
             continue;
@@ -3121,7 +3139,7 @@ static enum usher_status answer(struct work *w)
     case USHER_QUEUE_APPLY:
         return verb_apply(w, u);
     case USHER_QUEUE_WHERE:
-        return tell_user(w, u != NULL ? USHER_OK : USHER_MISSING, u);
+        return u != NULL ? tell_user(w, USHER_OK, u) : tell_ended(w);
     case USHER_QUEUE_LEAVE:
         return verb_leave(w, u);
     case USHER_QUEUE_FINISH:

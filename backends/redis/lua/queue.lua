@@ -12,17 +12,18 @@ local FIGURES = '>I7I7I7I7I7I7I7I7I7I7I7I7I7I7' -- those before F_WAITS
 
 function S.begin()
     S.state, S.place, S.why, S.more, S.index, S.wait, S.ends, S.token, S.login, S.no, S.counted, S.user,
-        S.agent, S.since, S.waiting, S.extra, S.tell_rows, S.n_matched = 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, '', '', 0, 0, nil, false, 0
+        S.agent, S.since, S.waiting, S.outcome, S.extra, S.tell_rows, S.n_matched = 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, '', '', 0, 0, 0, nil,
+        false, 0
     S.todo_a, S.todo_u, S.change, S.whole, S.looked = {}, {}, nil, false, 0
 end
 
 function S.fields(t, n)
     t[n + 1], t[n + 2], t[n + 3], t[n + 4], t[n + 5], t[n + 6], t[n + 7], t[n + 8], t[n + 9], t[n + 10],
-        t[n + 11], t[n + 12], t[n + 13], t[n + 14], t[n + 15] = S.state, S.place, S.why, S.more, S.index, S.wait, S.ends,
-        S.token, S.login, S.no, S.counted, S.user, S.agent, S.since, S.waiting
+        t[n + 11], t[n + 12], t[n + 13], t[n + 14], t[n + 15], t[n + 16] = S.state, S.place, S.why, S.more, S.index, S.wait, S.ends,
+        S.token, S.login, S.no, S.counted, S.user, S.agent, S.since, S.waiting, S.outcome
     local extra = S.extra
     if extra then
-        for i = 1, #extra do t[n + 15 + i] = extra[i] end
+        for i = 1, #extra do t[n + 16 + i] = extra[i] end
     end
 end
 
@@ -52,6 +53,10 @@ function S.hand(out, answer)
     end
     if of_user then
         more[#more + 1], more[#more + 2], more[#more + 3], more[#more + 4] = 'since', int(answer[22]), 'waiting', int(answer[23])
+    end
+    if answer[24] ~= 0 then
+        more[#more + 1], more[#more + 2] = 'outcome', string.match(sub(K.OUTCOMES, answer[24] * 10 + 1, answer[24] * 10 + 10), '^%S+')
+        more[#more + 1], more[#more + 2] = 'finished', int(answer[15])
     end
     for i = 1, #more do out[10 + i] = more[i] end
 end

@@ -41,3 +41,23 @@ function S.say_user(status, u, login)
 end
 
 function S.gone(status, user) S.status, S.index, S.wait, S.user = status, -1, -1, user end
+
+-- Return whether the store has lost changes of the queue.
+local function has_lost()
+    local gaps = S.all_gaps()
+    for i = 1, #gaps, 14 do
+        if sunpack('>I7', gaps, i) ~= 0 then return true end -- else the queue had no version before
+    end
+    return false
+end
+
+-- Answer `missing` with the end of the last visit of @user.
+function S.ended(user)
+    local v = S.exists and S.walk(K.KIND_VISIT, '0', user, nil, nil, true)
+    S.gone(K.MISSING, user)
+    if v then
+        S.outcome, S.ends, S.token, S.agent = v.state, v.VISIT_END, v.VISIT_TOKEN, v.owner
+    elseif S.exists and has_lost() then
+        S.why = K.WHY_LOST
+    end
+end

@@ -387,7 +387,7 @@ function S.visit_end(u, outcome, at)
     v.state, v.ends, v.owner = outcome, K.FOREVER, u.owner
     v.VISIT_PRIORITY, v.VISIT_SINCE, v.VISIT_APPLIED, v.VISIT_SEATED, v.VISIT_END = u.U_PRIORITY, u.U_SINCE, u.U_APPLIED, seated and u.U_MATCHED or 0, at
     if u.U_NO ~= 0 then v.VISIT_LOGIN, v.VISIT_NO, v.VISIT_TOKEN = S.change.agent.order, u.U_NO, u.token end
-    v.data = u.id .. '\n' .. u.group
+    v.group, v.data = u.id, u.group
     if archive > 0 then
         -- Visits stay until they are in a history: see drain.
         v.slots, v.order = 1, S.change.v

@@ -8,6 +8,8 @@ function J.applies(code)
     if code == K.F_AGENT_STATE then return agent or answer[9] ~= K.AGENT_GONE end
     if code == K.F_REASON then return S.verb ~= K.V_ALIVE or agent end
     if code == K.F_INDEX or code == K.F_WAIT_MS or code == K.F_LANE or code == K.F_SINCE then return answer[10] ~= 0 end
+    if code == K.F_OUTCOME or code == K.F_ENDED then return answer[24] ~= 0 end
+    if code == K.F_UNTIL then return answer[24] == 0 end
     if code == K.F_WAITING then return S.verb == K.V_STATS or answer[10] == K.PLACE_QUEUE end
     return true
 end

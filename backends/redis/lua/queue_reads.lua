@@ -291,15 +291,8 @@ function S.make_reads()
 
     -- Return a visit as a row.
     function S.visit_row(r)
-        local d
-        if byte(r.data) == 146 then -- an older format; no name begins with this byte
-            d = munpack(r.data)
-        else
-            local at = find(r.data, '\n', 1, true) or S.damaged()
-            d = {sub(r.data, 1, at - 1), sub(r.data, at + 1)}
-        end
         local seated = r.state < 2 or r.state > 4 -- usher__queue_had_room()
-        return {d[1], r.owner, d[2], '', r.VISIT_LOGIN, r.VISIT_NO, r.state, r.VISIT_PRIORITY, r.VISIT_SINCE, r.VISIT_APPLIED, r.VISIT_SEATED,
+        return {r.group, r.owner, r.data, '', r.VISIT_LOGIN, r.VISIT_NO, r.state, r.VISIT_PRIORITY, r.VISIT_SINCE, r.VISIT_APPLIED, r.VISIT_SEATED,
             r.VISIT_END, S.lasted(r.VISIT_APPLIED, seated and r.VISIT_SEATED or r.VISIT_END), seated and S.lasted(r.VISIT_SEATED, r.VISIT_END) or 0, 0, 0, 0, 0,
             r.order, r.VISIT_TOKEN, ''}
     end
@@ -312,19 +305,18 @@ function S.make_reads()
         if not S.exists then S.status = K.MISSING return end
         local looked, n = 0, 0
         while true do
-            local r = S.walk(K.KIND_VISIT, '0', nil, 0, before, true)
+            local r = S.walk(K.KIND_VISIT, '0', user, 0, before, true)
             if not r then return end
             if n == max or looked == K.PAGE_MAX then
                 S.more, S.agent = 1, format('0.%.0f', before)
                 return
             end
             before, looked = r.order, looked + 1
-            local row = S.visit_row(r)
-            if (not user or user == row[1]) and (not agent or agent == r.owner) and (not since or r.VISIT_END >= since)
+            if (not agent or agent == r.owner) and (not since or r.VISIT_END >= since)
                 and (not till or r.VISIT_END <= till) then
                 n = n + 1
                 S.rows = S.rows or {}
-                S.rows[n] = row
+                S.rows[n] = S.visit_row(r)
             end
         end
     end

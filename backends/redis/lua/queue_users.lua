@@ -32,7 +32,7 @@ end
 function S.where(alive)
     local id = S.a[K.ARG_USER]
     local u = S.load(K.KIND_USER, id)
-    if not u then return S.gone(K.MISSING, id) end
+    if not u then return S.ended(id) end
     if alive then return S.user_again(u, false) end
     S.say_user(K.OK, u)
 end
@@ -135,7 +135,7 @@ end
 function S.leave_verb()
     local id = S.a[K.ARG_USER]
     local u = S.load(K.KIND_USER, id)
-    if not u then return S.gone(K.MISSING, id) end
+    if not u then return S.ended(id) end
     S.end_visit(u, u.state == K.USER_SEATED and K.OUTCOME_SEATED or K.OUTCOME_LEFT, (S.user_move(u, K.USER_E_LEAVE)))
 end
 

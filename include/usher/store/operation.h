@@ -506,7 +506,7 @@ struct usher_queue_result {
                        * row's version */
     int64_t index;    /* users ahead in the lane; -1: does not wait */
     int64_t wait_ms;  /* estimate; -1: unknown */
-    int64_t until_ms; /* end of the offer; room, alive: of the wrap-up */
+    int64_t until_ms; /* end of the offer; room, alive: of the wrap-up; with `outcome`: of the visit */
     uint64_t token;   /* version of the match; finish takes it */
     uint64_t login;   /* the room, or 0 */
     int64_t no;       /* number of the room of that login; login …: the number of rooms */
@@ -518,6 +518,7 @@ struct usher_queue_result {
     char agent[USHER_NAME_MAX + 1];
     int64_t since_ms; /* where, alive: arrival, which gives the position */
     int64_t waiting;  /* where, alive: waiting users in the lane */
+    enum usher_queue_outcome outcome; /* where, alive, leave: of the last visit, if it has ended */
     uint64_t since;   /* changes: the log reaches back to this version */
     size_t n_rows;
     const struct usher_queue_result_row *rows; /* owned by the reply */

@@ -25,9 +25,8 @@
  *   LANE    id; users by state; data = array of statistics; slot 0, rank = the day of them, or
  *           2^52 while users are in it, order = version at which it was created: see
  *           usher__queue_lane_over()
- *   VISIT   id = version of its end; state = outcome, owner = the agent; data = user, a newline
- *           (which no name contains), lane: so that a view in SQL can show it
- *   CHANGE  a notice of the log: log.c
+ *   VISIT   id = version of its end; state = outcome, owner = the agent, data = the lane; slot 0,
+ * group = the user, so that the last one of a user is found CHANGE  a notice of the log: log.c
  *   REFUSAL state REFUSED, id "KEY.HASH": an agent has refused or missed a user.  KEY is the
  *           version of the first refusal of the visit, HASH 13 hex digits of the agent's
  *           name; group = KEY, owner = the agent (slot 2), data = the user, order = version,
@@ -107,8 +106,6 @@ enum { R_REFUSED, R_FORGOTTEN, R_SEARCH, R_LIMITS, R_REASON };
 /* States of KIND_LANE. */
 enum { LANE_NOW, LANE_EARLIER };
 
-#define VISIT_SEPARATOR '\n'
-
 #define LANES_MAX USHER_NUMBER_GROUPS_MAX
 #define NAME_PACKED (USHER_NAME_MAX + 3)
 #define LANES_TEXT (LANES_MAX * (USHER_NAME_MAX + 1))
@@ -176,8 +173,8 @@ struct queue_change {
     struct lane over;       /* a lane that a new one replaces */
     struct earlier removed; /* figures of all such lanes */
     unsigned char agent_data[AGENT_DATA];
-    unsigned char visit_data[2 * USHER_NAME_MAX + 1 + 24]; /* the id is at the end */
-    unsigned char user_data[2 * LANES_MAX * 32];           /* ids at a login; of a refusal */
+    char visit_id[USHER__WIDE_TEXT];
+    unsigned char user_data[2 * LANES_MAX * 32]; /* ids at a login; of a refusal */
 };
 
 /* Agents that became open and users that wait again: they are matched after their changes were
@@ -530,6 +527,8 @@ enum usher_status usher__queue_answer_user(work *w, enum usher_status status,
                                            struct lane *l);
 enum usher_status usher__queue_answer_gone(work *w, enum usher_status status,
                                            const struct usher_text *user);
+/* The same for `missing`, with the end of the last visit of @user. */
+enum usher_status usher__queue_answer_ended(work *w, const struct usher_text *user);
 
 /* ---- queue_agents.c ---- */
 

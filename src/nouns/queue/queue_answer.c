@@ -163,3 +163,33 @@ enum usher_status usher__queue_answer_gone(work *w, enum usher_status status,
     usher__queue_answer_names(w, user, NULL);
     return USHER_OK;
 }
+
+/* Return whether the store has lost changes of the queue. */
+static bool has_lost(const work *w)
+{
+    for (unsigned i = 0; i < w->scope.n_gaps; i++)
+        if (w->scope.gaps[i].last != 0) /* else it had none before */
+            return true;
+    return false;
+}
+
+enum usher_status usher__queue_answer_ended(work *w, const struct usher_text *user)
+{
+    struct usher_queue_result *q = reply_of(w);
+    struct usher_record v;
+    enum usher_status status = USHER_MISSING;
+
+    (void)usher__queue_answer_gone(w, USHER_MISSING, user);
+    if (w->scope.ref != NULL)
+        status =
+            w->ops->walk(w->txn, &w->scope, KIND_VISIT, 0, user, UINT64_MAX, UINT64_MAX, true, &v);
+    if (status == USHER_MISSING && has_lost(w))
+        q->why = USHER_QUEUE_WHY_LOST;
+    if (status != USHER_OK)
+        return status == USHER_MISSING ? USHER_OK : status;
+    q->outcome = (enum usher_queue_outcome)v.state;
+    q->until_ms = v.n[VISIT_END];
+    q->token = (uint64_t)v.n[VISIT_TOKEN];
+    usher__queue_answer_names(w, NULL, &v.owner);
+    return USHER_OK;
+}

@@ -136,8 +136,11 @@ const char *usher__queue_record_fault(const struct usher_scope *scope, const str
     case KIND_ABSENT:
         if (r->data.size > USHER_NAME_MAX || (r->data.size != 0 && r->n[ABSENT_UNTIL] != 0))
             return "has a reason without a pause";
-        /* fall through */
+        return r->slots != 1 ? "is in lists that do not match its state" : NULL;
     case KIND_VISIT:
+        if (r->group.size == 0 || r->data.size == 0 || r->data.size > USHER_NAME_MAX)
+            return "has no user or no lane";
+        /* fall through */
     case USHER_KIND_REQUEST:
         return r->slots != 1 ? "is in lists that do not match its state" : NULL;
     case KIND_REFUSAL:

@@ -684,26 +684,23 @@ static struct usher_queue_result_row visit_row(const struct queue_change *qc,
 
 /* End the visit of @u, or its stay with an agent that left: count and store it.  @u still has the
  * values of its room. */
-static enum usher_status visit_end(work *w, struct queue_change *qc, const struct usher_record *u,
-                                   enum usher_queue_outcome outcome, int64_t at)
+static enum usher_status visit_end(work *w, struct queue_change *qc, struct lane *l,
+                                   const struct usher_record *u, enum usher_queue_outcome outcome,
+                                   int64_t at)
 {
     struct usher_scope *s = qc->c.scope;
     int64_t *counts = s->counts;
     struct usher_record v, old;
-    struct usher_queue_result_row row;
-    struct lane *l;
     int64_t archive = s->settings[SET_ARCHIVE], history = s->settings[SET_HISTORY];
-    char *data = (char *)qc->visit_data, *id = (char *)qc->visit_data + sizeof qc->visit_data - 24;
-    enum usher_status status = usher__queue_lane_hold(w, qc, &u->group, &l);
+    enum usher_status status = usher__queue_count_ended(w, l, u, outcome, at);
 
     if (status != USHER_OK)
         return status;
-    status = usher__queue_count_ended(w, l, u, outcome, at);
-    if (status != USHER_OK)
-        return status;
-    row = visit_row(qc, u, outcome, at);
-    if (w->ops->append != NULL)
+    if (w->ops->append != NULL) {
+        struct usher_queue_result_row row = visit_row(qc, u, outcome, at);
+
         status = w->ops->append(w->txn, s, &row);
+    }
     if (status != USHER_OK)
         return status;
     if (archive == 0 && history == 0 && counts[COUNT_VISITS] == 0)
@@ -726,23 +723,20 @@ static enum usher_status visit_end(work *w, struct queue_change *qc, const struc
     memset(&v, 0, sizeof v);
     v.kind = KIND_VISIT;
     v.state = (uint8_t)outcome;
-    v.id.data = id;
-    v.id.size = usher__wide_text((int64_t)s->version, id);
+    v.id.data = qc->visit_id;
+    v.id.size = usher__wide_text((int64_t)s->version, qc->visit_id);
     v.until_ms = USHER__FOREVER;
-    v.owner = row.agent;
-    v.n[VISIT_PRIORITY] = row.priority;
-    v.n[VISIT_SINCE] = row.since_ms;
-    v.n[VISIT_APPLIED] = row.applied_ms;
-    v.n[VISIT_SEATED] = row.matched_ms;
-    v.n[VISIT_END] = row.until_ms;
-    v.n[VISIT_LOGIN] = (int64_t)row.login;
-    v.n[VISIT_NO] = row.no;
-    v.n[VISIT_TOKEN] = (int64_t)row.token;
-    memcpy(data, u->id.data, u->id.size);
-    data[u->id.size] = VISIT_SEPARATOR;
-    memcpy(data + u->id.size + 1, u->group.data, u->group.size);
-    v.data.data = data;
-    v.data.size = u->id.size + 1 + u->group.size;
+    v.owner = u->owner;
+    v.group = u->id;
+    v.data = u->group;
+    v.n[VISIT_PRIORITY] = u->n[U_PRIORITY];
+    v.n[VISIT_SINCE] = u->n[U_SINCE];
+    v.n[VISIT_APPLIED] = u->n[U_APPLIED];
+    v.n[VISIT_SEATED] = u->state == USHER_QUEUE_USER_SEATED ? u->n[U_MATCHED] : 0;
+    v.n[VISIT_END] = at;
+    v.n[VISIT_LOGIN] = u->n[U_NO] != 0 ? (int64_t)qc->agent.r.order : 0;
+    v.n[VISIT_NO] = u->n[U_NO];
+    v.n[VISIT_TOKEN] = (int64_t)u->token;
     if (archive == 0)
         return usher__change_remember(w, &qc->c, &v, &counts[COUNT_VISITS], history);
     /* none is erased before it is in a history: see drain */
@@ -766,11 +760,11 @@ static enum usher_status user_gone(struct run *run, struct queue_change *qc, str
     if (u->owner.size != 0)
         status = room_empty(run, qc, u, at);
     if (status == USHER_OK)
-        status = visit_end(w, qc, u, outcome, at);
+        status = usher__queue_lane_hold(w, qc, &u->group, &l);
+    if (status == USHER_OK)
+        status = visit_end(w, qc, l, u, outcome, at);
     if (status == USHER_OK)
         status = usher__queue_forget(w, qc, u, at);
-    if (status == USHER_OK)
-        status = usher__queue_lane_hold(w, qc, &u->group, &l);
     if (status != USHER_OK)
         return status;
     usher__queue_count(qc, l, from, -1);
@@ -823,6 +817,7 @@ static enum usher_status user_back(struct run *run, struct queue_change *qc, str
     struct usher_text agent = u->owner;
     uint64_t token = u->token;
     int64_t no = u->n[U_NO];
+    struct lane *l;
     enum usher_status status = USHER_OK;
 
     usher__queue_change_step(w, qc);
@@ -831,7 +826,9 @@ static enum usher_status user_back(struct run *run, struct queue_change *qc, str
         if (status == USHER_OK && reject)
             status = usher__queue_refuse(w, qc, u, &qc->agent.r.id, at);
         if (status == USHER_OK && from == USHER_QUEUE_USER_SEATED)
-            status = visit_end(w, qc, u, USHER_QUEUE_OUTCOME_REQUEUED, at);
+            status = usher__queue_lane_hold(w, qc, &u->group, &l);
+        if (status == USHER_OK && from == USHER_QUEUE_USER_SEATED)
+            status = visit_end(w, qc, l, u, USHER_QUEUE_OUTCOME_REQUEUED, at);
     }
     if (status != USHER_OK)
         return status;

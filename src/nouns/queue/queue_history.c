@@ -388,6 +388,43 @@ static struct met *look(struct usher__archive *a, const struct usher_operation *
     return m;
 }
 
+/* Add the end of @visit, the last one of its user, to an answer. */
+static enum usher_status end_add(void *payload, const struct usher_queue_result_row *visit,
+                                 int64_t place)
+{
+    struct usher_result *r = payload;
+    struct usher_queue_result *q = &r->of.queue;
+
+    (void)place;
+    q->why = USHER_QUEUE_WHY_NONE;
+    q->outcome = (enum usher_queue_outcome)visit->state;
+    q->until_ms = visit->until_ms;
+    q->token = visit->epoch == 0 || visit->epoch == r->epoch ? visit->token : 0;
+    q->agent_size = visit->agent.size;
+    if (visit->agent.size != 0)
+        memcpy(q->agent, visit->agent.data, visit->agent.size);
+    q->agent[q->agent_size] = '\0';
+    return USHER_OK;
+}
+
+/* Look in the history for the last visit of a user that the queue does not keep.  Without a history
+ * that answers, the answer stays as it is. */
+static void end_find(struct usher_engine *e, const struct usher_operation *command,
+                     struct usher_result *r, int64_t deadline_ms)
+{
+    struct usher_history *h = e->history;
+    struct usher_history_query query = {
+        .queue = command->scope, .user = command->arg.queue.user, .until_ms = INT64_MAX, .max = 1
+    };
+    char why[192] = "";
+
+    if (r->status == USHER_MISSING && query.user.data != NULL && h->ops->read != NULL &&
+        r->of.queue.outcome == USHER_QUEUE_OUTCOME_NONE &&
+        (command->verb == USHER_QUEUE_WHERE || command->verb == USHER_QUEUE_ALIVE ||
+         command->verb == USHER_QUEUE_LEAVE))
+        (void)h->ops->read(h, &query, deadline_ms, end_add, r, why);
+}
+
 static void after(struct usher_engine *e, const struct usher_operation *commands,
                   struct usher_result *replies, size_t n, int64_t deadline_ms)
 {
@@ -399,6 +436,7 @@ static void after(struct usher_engine *e, const struct usher_operation *commands
 
         if (!of_queue(&commands[i]) || r->epoch == 0 || r->status >= USHER_INVALID)
             continue;
+        end_find(e, &commands[i], r, deadline_ms);
         if (i + 1 < n && r->status != USHER_FULL && of_queue(&commands[i + 1]) &&
             usher__text_equal(&commands[i].scope, &commands[i + 1].scope))
             continue; /* a later command of the queue follows */

@@ -79,6 +79,11 @@ static bool applies(const struct usher__field *f, const struct usher_operation *
     case USHER_FIELD_INDEX:
     case USHER_FIELD_WAIT_MS:
         return q->place != USHER_QUEUE_PLACE_NONE;
+    case USHER_FIELD_OUTCOME:
+    case USHER_FIELD_FINISHED:
+        return q->outcome != USHER_QUEUE_OUTCOME_NONE;
+    case USHER_FIELD_UNTIL:
+        return q->outcome == USHER_QUEUE_OUTCOME_NONE;
     case USHER_FIELD_WAITING:
         return op->verb == USHER_QUEUE_STATS || q->place == USHER_QUEUE_PLACE_QUEUE;
     default:

@@ -601,27 +601,14 @@ enum usher_status usher__queue_waits(work *w)
     return status;
 }
 
-/* Write @r, a visit, as a row.  Return false if it cannot be read. */
-static bool visit_row(const struct usher_record *r, struct usher_queue_result_row *row)
+/* Write @r, a visit, as a row. */
+static void visit_row(const struct usher_record *r, struct usher_queue_result_row *row)
 {
-    const char *end =
-        r->data.size != 0 ? memchr(r->data.data, VISIT_SEPARATOR, r->data.size) : NULL;
-    struct usher_unpacker u = usher__unpacker(r->data.data, r->data.size);
-    bool seated;
-    size_t n;
+    bool seated = usher__queue_had_room((enum usher_queue_outcome)r->state);
 
     memset(row, 0, sizeof *row);
-    if (r->data.size != 0 && usher_unpack_array(&u, &n)) { /* an old format; no name begins so */
-        if (n != 2 || !usher_unpack_text(&u, &row->user) || !usher_unpack_text(&u, &row->lane))
-            return false;
-    } else if (end != NULL) {
-        row->user.data = r->data.data;
-        row->user.size = (size_t)(end - r->data.data);
-        row->lane.data = end + 1;
-        row->lane.size = r->data.size - row->user.size - 1;
-    } else {
-        return false;
-    }
+    row->user = r->group;
+    row->lane = r->data;
     row->agent = r->owner;
     row->state = r->state;
     row->login = (uint64_t)r->n[VISIT_LOGIN];
@@ -631,21 +618,18 @@ static bool visit_row(const struct usher_record *r, struct usher_queue_result_ro
     row->applied_ms = r->n[VISIT_APPLIED];
     row->matched_ms = r->n[VISIT_SEATED];
     row->until_ms = r->n[VISIT_END];
-    seated = usher__queue_had_room((enum usher_queue_outcome)r->state);
     row->wait_ms = lasted(r->n[VISIT_APPLIED], seated ? r->n[VISIT_SEATED] : r->n[VISIT_END]);
     row->talk_ms = seated ? lasted(r->n[VISIT_SEATED], r->n[VISIT_END]) : 0;
     row->version = r->order;
     row->token = (uint64_t)r->n[VISIT_TOKEN];
-    return true;
 }
 
-/* Return whether the command requests this visit. */
+/* Return whether the command requests this visit of its user. */
 static bool asked_for(const work *w, const struct usher_queue_result_row *row)
 {
     const struct usher_queue_args *g = args(w);
 
-    return (g->user.data == NULL || usher__text_equal(&g->user, &row->user)) &&
-           (g->agent.data == NULL || usher__text_equal(&g->agent, &row->agent)) &&
+    return (g->agent.data == NULL || usher__text_equal(&g->agent, &row->agent)) &&
            (!given(w, USHER_GIVEN_QUEUE_SINCE) || row->until_ms >= g->since_ms) &&
            (!given(w, USHER_GIVEN_QUEUE_UNTIL) || row->until_ms <= g->until_ms);
 }
@@ -668,8 +652,8 @@ enum usher_status usher__queue_history(work *w)
         struct usher_record r;
         struct usher_queue_result_row row;
         enum usher_status status =
-            w->ops->walk(w->txn, &w->scope, KIND_VISIT, 0, NULL, before == UINT64_MAX ? before : 0,
-                         before, true, &r);
+            w->ops->walk(w->txn, &w->scope, KIND_VISIT, 0, g->user.data != NULL ? &g->user : NULL,
+                         before == UINT64_MAX ? before : 0, before, true, &r);
 
         if (status == USHER_MISSING)
             return USHER_OK;
@@ -681,8 +665,7 @@ enum usher_status usher__queue_history(work *w)
             return USHER_OK;
         }
         before = r.order;
-        if (!visit_row(&r, &row))
-            return damaged(w);
+        visit_row(&r, &row);
         if (asked_for(w, &row))
             status = usher_result_add_row(w->reply, USHER_QUEUE, &row);
         if (status != USHER_OK)
@@ -761,8 +744,7 @@ enum usher_status usher__queue_drain(work *w)
             break;
         }
         behind = r.order;
-        if (!visit_row(&r, &row))
-            return damaged(w);
+        visit_row(&r, &row);
         status = usher_result_add_row(w->reply, USHER_QUEUE, &row);
         if (status != USHER_OK)
             return status;

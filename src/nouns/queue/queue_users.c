@@ -70,7 +70,7 @@ enum usher_status usher__queue_where(struct run *run, bool alive)
     enum usher_status status = usher__queue_load(run, KIND_USER, id, &u);
 
     if (status == USHER_MISSING)
-        return usher__queue_answer_gone(w, USHER_MISSING, id);
+        return usher__queue_answer_ended(w, id);
     if (status != USHER_OK)
         return status;
     return alive ? user_again(run, &u, false) : usher__queue_answer_user(w, USHER_OK, &u, 0, NULL);
@@ -281,7 +281,7 @@ enum usher_status usher__queue_leave(struct run *run)
     enum usher_status status = usher__queue_load(run, KIND_USER, id, &u);
 
     if (status == USHER_MISSING)
-        return usher__queue_answer_gone(w, USHER_MISSING, id);
+        return usher__queue_answer_ended(w, id);
     if (status != USHER_OK)
         return status;
     usher__queue_change_init(&qc);

@@ -637,7 +637,7 @@ def tried(nouns):
     have = [f"verb == USHER_{n.noun.upper()}_{call.word.upper()}" for n in nouns
             for call in n.calls.values() if call.returns == "settings"]
     lines += [f"    return {' || '.join(have)};", "}", "",
-              "static enum usher_status give(struct usher_engine *e, const struct told *t, "
+              "static enum usher_status give(struct usher_engine *e, const struct given_values *t, "
               "uint32_t verb, const char *scope,",
               "                              const void *settings, const void *opt, void *answer, "
               "struct usher_reply **reply)", "{", "    switch (verb) {"]

@@ -74,7 +74,7 @@ static bool has_settings(uint32_t verb)
     return verb == USHER_NUMBER_SET || verb == USHER_QUEUE_SET || verb == USHER_ROOM_OPEN || verb == USHER_SERIAL_RULE || verb == USHER_ID_CREATE || verb == USHER_ID_SET;
 }
 
-static enum usher_status give(struct usher_engine *e, const struct told *t, uint32_t verb, const char *scope,
+static enum usher_status give(struct usher_engine *e, const struct given_values *t, uint32_t verb, const char *scope,
                               const void *settings, const void *opt, void *answer, struct usher_reply **reply)
 {
     switch (verb) {

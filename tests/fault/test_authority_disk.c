@@ -146,7 +146,7 @@ TEST(any_call_of_the_authoritys_file_system_may_fail)
             unsigned n = 1;
 
             while (with_failure(urls[i], n, for_ever != 0))
-                n += budget_slow() ? 11 : 1;
+                n += budget_slow() ? 11 : budget_short() ? 3 : 1;
             print_message("%u calls\n", n - 1);
             assert_true(n > 50);
         }
@@ -188,7 +188,7 @@ TEST(power_may_fail_at_any_write_of_the_authority)
             for (unsigned k = 0; k < 4; k++)
                 for (uint64_t seed = 1; seed <= (k >= 2 ? seeds : 1); seed++)
                     fired |= with_crash(urls[i], n, losses[k], n * 1000 + seed);
-            n++;
+            n += budget_slow() || budget_short() ? 2 : 1;
         } while (fired);
         print_message("%u writes\n", n - 2);
         assert_true(n > 20);

@@ -148,6 +148,8 @@ static unsigned step_of(const struct script *s)
         return 1;
     if (budget_slow())
         return wholly(s) ? 3 : 13;
+    if (budget_short())
+        return wholly(s) ? 2 : 5;
     return wholly(s) ? 1 : 3;
 }
 
@@ -220,7 +222,7 @@ TEST(power_may_fail_at_any_write)
                 for (uint64_t seed = 1; seed <= (k >= 2 ? seeds : 1); seed++)
                     fired |= with_crash(&scripts[j], n, losses[k], n * 1000 + seed);
             }
-            n += budget_slow() ? 3 : 1; /* the losses in turn all the same */
+            n += budget_slow() || budget_short() ? 3 : 1; /* the losses in turn all the same */
         } while (fired);
         print_message("%s: some %u writes\n", scripts[j].scope, n - 2);
         assert_true(n > 20);

@@ -10,6 +10,7 @@
  */
 #include "lib/test.h"
 
+#include "lib/budget.h"
 #include "lib/calls.h"
 #include "lib/script.h"
 #include "lib/util.h"
@@ -389,12 +390,13 @@ static void each_call(const char *url, const char *file, const struct script *sc
     }
     for (size_t which = 0; which < (script != NULL ? notes.n : CALLS); which++) {
         for (int for_ever = 0; for_ever <= 1; for_ever++) {
-            unsigned long nth = 0;
+            /* in `make check' every other one fails alone, and the ones between with all after them
+             */
+            unsigned long step = file != NULL && budget_short() ? 2 : 1;
+            unsigned long nth = 1 + (unsigned long)for_ever % step;
 
-            do {
-                wipe(file);
-                nth++;
-            } while (scenario(url, script, which, nth, for_ever != 0));
+            for (wipe(file); scenario(url, script, which, nth, for_ever != 0); wipe(file))
+                nth += step;
         }
     }
 }

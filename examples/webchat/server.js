@@ -36,6 +36,7 @@ const MESSAGE_MAX = 2000;
 const option = (name, otherwise) =>
     (process.argv.find((word) => word.startsWith(`--${name}=`)) || `=${otherwise}`).replace(/^[^=]*=/, '');
 const GONE_MS = Number(option('gone', 3000)); // a page that is not back by then gets no more heartbeats
+const UNOPENED_MS = 60000; // the same for one that has arrived and was never open
 
 const customers = new Map(),
     agents = new Map(); // of open pages, by id and by name
@@ -47,6 +48,7 @@ let usher;
 class Page {
     constructor(pages, key) {
         Object.assign(this, { pages, key, tabs: new Set(), last: '', leaving: null });
+        this.leaving = setTimeout(() => this.close(), UNOPENED_MS);
         pages.set(key, this);
     }
 
@@ -55,10 +57,13 @@ class Page {
         response.writeHead(200, { 'Content-Type': 'text/event-stream', 'Cache-Control': 'no-store' });
         response.write('retry: 500\n\n' + (this.last !== '' ? `data: ${this.last}\n\n` : ''));
         this.tabs.add(response);
-        response.on('close', () => {
+        const gone = () => {
             this.tabs.delete(response);
             if (this.tabs.size === 0) this.leaving = setTimeout(() => this.close(), GONE_MS);
-        });
+        };
+        if (response.destroyed)
+            gone(); // while the page arrived
+        else response.on('close', gone);
     }
 
     show(view) {
@@ -126,7 +131,7 @@ class Customer extends Page {
         const { moving } = (await usher.again('room', 'get', `chat-${this.id}`)).fields || {};
         const [visit] =
             (await usher.again('queue', 'history', 'chat', { user: this.id, max: 1 })).visits || [];
-        if (moving === undefined && visit !== undefined && visit.outcome !== 'lost') {
+        if (moving === undefined && visit !== undefined && !['lost', 'requeued'].includes(visit.outcome)) {
             this.ended = visit.outcome === 'seated' ? 'finished' : visit.outcome;
             return null;
         }
@@ -288,15 +293,20 @@ async function caseOf(id) {
         const set = await usher.once('room', 'set', room, 'case', held.serial, { if: '' }, '--', {
             token: held.token,
         });
-        if (set.status !== 'stale') await done(set);
-        else await usher.once('serial', 'return', 'case', held.serial, { token: held.token }); // another server was faster
+        if (set.status !== 'stale') {
+            await done(set);
+            continue;
+        }
+        const { case: other } = (await usher.again('room', 'get', room)).fields || {}; // another server was faster
+        if (other !== held.serial)
+            await usher.once('serial', 'return', 'case', held.serial, { token: held.token });
     }
 }
 
 // Check that the customer is offered to the agent, or talks to it.
 async function isOf(id, agent) {
     const now = await usher.again('queue', 'where', 'chat', id);
-    if (now.agent !== agent) throw new Error(`${id} is not with ${agent}`);
+    if (now.status !== 'ok' || now.agent !== agent) throw new Error(`${id} is not with ${agent}`);
 }
 
 const actions = {
@@ -449,7 +459,12 @@ async function serve(request, response) {
 // The scopes and their settings.  After a loss of the whole store the first customer that comes back would
 // make a queue with other settings.
 async function settings() {
-    await usher.once('queue', 'set', 'chat', { offer: '30s', wrapup: option('wrapup', '5s'), log: 1000, push: 1 });
+    await usher.once('queue', 'set', 'chat', {
+        offer: '30s',
+        wrapup: option('wrapup', '5s'),
+        log: 1000,
+        push: 1,
+    });
     await usher.once('serial', 'rule', 'case', { prefix: 'C-', width: 5, mode: 'gapfree', lease: 0 });
     for (const number of ['+4930111', '+4930112']) {
         await usher.once('number', 'add', 'callerid', number);

@@ -67,6 +67,8 @@ static bool value(const char *text, size_t size, enum unit unit, int64_t *ret)
         return true;
     if (unit != SECONDS || !usher__parse_span(copy, 0, VALUE_MAX * 1000, &ms))
         return false;
+    if (ms % 1000 != 0)
+        return false;
     *ret = ms / 1000;
     return true;
 }

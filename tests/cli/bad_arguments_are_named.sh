@@ -146,8 +146,8 @@ for store in $STORES; do
 {"status":"invalid","message":"\`number\` has no verb \`dance\`; \`usher help number\` lists them"}
 > numbr add p 1
 {"status":"invalid","message":"unknown command \`numbr\`; did you mean \`number\`?"}
-> top
-{"status":"invalid","message":"unknown command \`top\`; \`usher help\` lists the commands"}
+> bottom
+{"status":"invalid","message":"unknown command \`bottom\`; \`usher help\` lists the commands"}
 > drp number/p
 {"status":"invalid","message":"unknown command \`drp\`; \`usher help\` lists the commands"}
 > room clos r

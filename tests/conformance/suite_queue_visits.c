@@ -910,15 +910,16 @@ TEST(user_whose_visit_has_ended_is_answered_how_and_when)
     STORY(f, { "finish ann.1", "ok a ann" }, { "+1", 0 }, { "leave a", "missing a ann" });
     ended(f, USHER_QUEUE_OUTCOME_SEATED, 1, "ann");
     /* the last visit counts */
-    STORY(f, { "apply b", "ok room ann" }, { "apply c", "ok queue 0" }, { "where b", "ok room ann" });
+    STORY(f, { "apply b", "ok room ann" }, { "apply c", "ok queue 0" },
+          { "where b", "ok room ann" });
     assert_int_equal(f->r.of.queue.outcome, USHER_QUEUE_OUTCOME_NONE);
     STORY(f, { "leave b", "ok b ann" }, { "where b", "missing" });
     ended(f, USHER_QUEUE_OUTCOME_SEATED, 0, "ann");
     STORY(f, { "+5000", 0 }, { "alive agent=ann", "ok busy c" }, { "+6000", 0 },
           { "where c", "missing" });
     ended(f, USHER_QUEUE_OUTCOME_CUT, 1000, "ann");
-    STORY(f, { "set requeue=drop", "ok" }, { "apply d", "ok room ann" }, { "logout ann", "ok gone" },
-          { "where d", "missing" });
+    STORY(f, { "set requeue=drop", "ok" }, { "apply d", "ok room ann" },
+          { "logout ann", "ok gone" }, { "where d", "missing" });
     ended(f, USHER_QUEUE_OUTCOME_DROPPED, 0, "ann");
 }
 
@@ -934,7 +935,7 @@ TEST(end_of_a_visit_is_answered_as_long_as_the_queue_keeps_it)
     STORY(f, { "apply b", "ok queue 0" }, { "leave b", "ok b" }, { "where a", "missing" });
     ended(f, USHER_QUEUE_OUTCOME_NONE, 0, "");
     STORY(f, { "history user=b", "ok b:left b:left" }, { "history user=b max=1", "ok b:left …" },
-          { "set history=0", "ok" }, { "apply c", "ok queue 0" },
-          { "leave c", "ok c" }, { "where c", "missing" });
+          { "set history=0", "ok" }, { "apply c", "ok queue 0" }, { "leave c", "ok c" },
+          { "where c", "missing" });
     ended(f, USHER_QUEUE_OUTCOME_NONE, 0, "");
 }

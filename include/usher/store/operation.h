@@ -502,24 +502,25 @@ struct usher_queue_result {
     enum usher_queue_agent_state state; /* of the agent, after the command */
     enum usher_queue_place place;       /* of the user, after the command */
     enum usher_queue_why why;
-    bool more;        /* not complete: more rows or more to do; changes: continue after the last
-                       * row's version */
-    int64_t index;    /* users ahead in the lane; -1: does not wait */
-    int64_t wait_ms;  /* estimate; -1: unknown */
-    int64_t until_ms; /* end of the offer; room, alive: of the wrap-up; with `outcome`: of the visit */
-    uint64_t token;   /* version of the match; finish takes it */
-    uint64_t login;   /* the room, or 0 */
-    int64_t no;       /* number of the room of that login; login …: the number of rooms */
-    uint64_t count;   /* sweep: expired; free: users freed; drain: visits removed; drop: records
-                       * erased */
+    bool more;       /* not complete: more rows or more to do; changes: continue after the last
+                      * row's version */
+    int64_t index;   /* users ahead in the lane; -1: does not wait */
+    int64_t wait_ms; /* estimate; -1: unknown */
+    int64_t
+        until_ms; /* end of the offer; room, alive: of the wrap-up; with `outcome`: of the visit */
+    uint64_t token; /* version of the match; finish takes it */
+    uint64_t login; /* the room, or 0 */
+    int64_t no;     /* number of the room of that login; login …: the number of rooms */
+    uint64_t count; /* sweep: expired; free: users freed; drain: visits removed; drop: records
+                     * erased */
     size_t user_size;
     char user[USHER_NAME_MAX + 1];
     size_t agent_size; /* list, agents, history: the end of the page instead */
     char agent[USHER_NAME_MAX + 1];
-    int64_t since_ms; /* where, alive: arrival, which gives the position */
-    int64_t waiting;  /* where, alive: waiting users in the lane */
+    int64_t since_ms;                 /* where, alive: arrival, which gives the position */
+    int64_t waiting;                  /* where, alive: waiting users in the lane */
     enum usher_queue_outcome outcome; /* where, alive, leave: of the last visit, if it has ended */
-    uint64_t since;   /* changes: the log reaches back to this version */
+    uint64_t since;                   /* changes: the log reaches back to this version */
     size_t n_rows;
     const struct usher_queue_result_row *rows; /* owned by the reply */
     union {

@@ -377,6 +377,7 @@ function S.must_publish()
     if S.a[K.ARG_PUSH] ~= 1 or not redis.acl_check_cmd then return end
     --@publisher
     if not redis.acl_check_cmd(publisher, HASH, '0') then
+        S.refused = true
         error({err = 'NOPERM the user lacks the right to ' .. publisher .. ' on ' .. HASH})
     end
 end

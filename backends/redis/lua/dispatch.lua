@@ -210,10 +210,10 @@ for i = 1, n_commands do
         end
         if not good then
             -- Nothing was written in this call, so return the server's own error.
-            if not S.head_changed and not S.half then return {err = why} end
+            if not S.head_changed and not S.half and not (S.refused and n_commands > 1) then return {err = why} end
             S.drop()
             S.answer = {S.half and K.UNKNOWN or K.UNAVAILABLE, 'the script failed: ' .. sub(why, 1, 120)}
-            S.half = nil
+            S.half, S.refused = nil, nil
         end
         -- See usher__due_store().
         if S.exists and S.due ~= due then S.head_changed = true end
@@ -338,7 +338,7 @@ end
 -- commands of a call share a message.  The change that turns `push` off is published, too.  S.push: this version
 -- instead, or 0 for none (S.publish() of rooms).
 if head_changed and (settings and byte(settings, K.PUSH_AT) == 1 or S.set_changed and S.set[K.SET_PUSH + 1] == 1) then
-    local push = S.push or version ~= begun and version or 0
+    local push = S.push or version ~= begun and version ~= last and version or 0
     if push > 0 then
         --@publisher
         redis.pcall(publisher, HASH, string.format('%.0f', push))

@@ -603,9 +603,11 @@ mutant 'the first visit of a user counts, not the last' src/nouns/queue/queue_an
 mutant 'an ended visit is that of any user' src/nouns/queue/queue_answer.c \
     's/KIND_VISIT, 0, user, UINT64_MAX/KIND_VISIT, 0, NULL, UINT64_MAX/' $memory 'end_of_a_visit*'
 mutant 'a lost store says that a user was never here' src/nouns/queue/queue_answer.c \
-    's/if (status == USHER_MISSING \&\& has_lost(w))/if (status != USHER_MISSING \&\& has_lost(w))/' tests/fault/test_rollback 'a_rollback_of_a_file*'
+    's/status == USHER_MISSING \&\& has_lost(w)/status != USHER_MISSING \&\& has_lost(w)/' tests/fault/test_rollback 'a_rollback_of_a_file*'
 mutant 'script: an ended visit is that of any user' backends/redis/lua/queue_answer.lua \
     "s/S.walk(K.KIND_VISIT, '0', user, nil/S.walk(K.KIND_VISIT, '0', nil, nil/" $redis 'end_of_a_visit*'
+mutant 'the answer to apply has the lane in the place of the user' src/nouns/queue/queue_answer.c \
+    's/usher__queue_answers_lane(w) ? \&u->group : \&u->id/\&u->group/' tests/model/test_queue_differential
 mutant 'the history does not know how a visit ended' src/nouns/queue/queue_history.c \
     '/^        end_find(e, &commands\[i\], r, deadline_ms);$/d' tests/fault/test_visits 'a_history_answers*'
 mutant 'an expiry before the command has its actor' src/nouns/number/number.c \
@@ -932,7 +934,7 @@ mutant 'script: a change of a scope with push is not published' backends/redis/l
 mutant 'script: that push begins is not published' backends/redis/lua/dispatch.lua \
     's/ or S.set_changed and S.set\[K.SET_PUSH + 1\] == 1) then/) then/' tests/fault/test_redis_push 'each_change_of*'
 mutant 'script: a repeated command is published' backends/redis/lua/dispatch.lua \
-    's/ or version ~= begun and version or 0/ or version/' tests/fault/test_redis_push 'each_change_of*'
+    's/ or version ~= begun and version ~= last and version or 0/ or version/' tests/fault/test_redis_push 'each_change_of*'
 mutant 'script: push turns the fast path off' backends/redis/lua/number_fast_begin.lua \
     's/ or later == K.SETTINGS_PUSH$//' tests/fault/test_redis_push 'each_change_of_a_pool*'
 mutant 'script: that push ends is not published' backends/redis/lua/room.lua 's/ and S.set\[K.SET_PUSH + 1\] ~= 1 then return end/ then return end/' \

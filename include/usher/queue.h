@@ -83,8 +83,8 @@ enum usher_queue_why {
                                    * than one command applies; the engine repeats the command */
     USHER_QUEUE_WHY_CLOSED = 5,   /* apply: the queue is closed (mode) */
     USHER_QUEUE_WHY_STOPPED = 6,  /* apply, pull: the queue is stopped (mode) */
-    USHER_QUEUE_WHY_LOST = 7,     /* where, alive, leave: the store has lost changes of the queue, so
-                                   * the user may have been here */
+    USHER_QUEUE_WHY_LOST = 7,     /* where, alive, leave: the store may have lost changes of the
+                                   * queue, so the user may have been here */
     USHER_QUEUE_WHY__WIDE = 0x7fffffff
 };
 
@@ -592,7 +592,8 @@ USHER_API enum usher_status usher_queue_apply(struct usher_engine *e, const char
  * index, wait_ms and waiting, the number of users that wait in its lane.  If it is missing, the
  * answer has outcome, finished_ms, agent and visit of its last visit, while the queue keeps that
  * (setting history), or the engine's history.  Without one, why is USHER_QUEUE_WHY_LOST if the store
- * has lost changes of @queue, and else the user was not here.  No heartbeat.  USHER_OK, USHER_MISSING; USHER_STALE as
+ * may have lost changes of @queue, and else the user was not here.  The agent may be one of an offer
+ * only.  No heartbeat.  USHER_OK, USHER_MISSING; USHER_STALE as
  * usher_queue_leave().  O(log n).
  * Options: opt->token, opt->if_version, opt->epoch.
  */

@@ -1642,13 +1642,16 @@ static enum usher_status tell_user(struct work *w, enum usher_status status, con
 {
     struct usher_queue_result *r = &w->r->of.queue;
     struct model_text id = u != NULL ? u->id : text_of(w->a->user.data, w->a->user.size);
+    bool of_lane = w->c->verb == USHER_QUEUE_WHERE || w->c->verb == USHER_QUEUE_ALIVE;
     const lane *l;
 
-    put_name(r->user, &r->user_size, &id);
+    if (!of_lane)
+        put_name(r->user, &r->user_size, &id);
     r->index = r->wait_ms = -1;
     if (u == NULL)
         return status;
-    put_name(r->user, &r->user_size, &u->lane);
+    if (of_lane)
+        put_name(r->user, &r->user_size, &u->lane);
     r->since_ms = u->since;
     r->count = u->version;
     switch (u->state) {

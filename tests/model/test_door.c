@@ -472,8 +472,17 @@ static bool applies(const struct usher_operation *c, const struct usher_result *
 
     if (r->noun != USHER_QUEUE)
         return true;
-    if (code == USHER_FIELD_INDEX || code == USHER_FIELD_WAIT_MS)
+    if (code == USHER_FIELD_INDEX || code == USHER_FIELD_WAIT_MS || code == USHER_FIELD_LANE ||
+        code == USHER_FIELD_SINCE)
         return q->place != USHER_QUEUE_PLACE_NONE;
+    if (code == USHER_FIELD_WAITING)
+        return c->verb == USHER_QUEUE_STATS || q->place == USHER_QUEUE_PLACE_QUEUE;
+    if (code == USHER_FIELD_REASON)
+        return c->verb != USHER_QUEUE_ALIVE || of_agent;
+    if (code == USHER_FIELD_OUTCOME || code == USHER_FIELD_FINISHED)
+        return q->outcome != USHER_QUEUE_OUTCOME_NONE;
+    if (code == USHER_FIELD_UNTIL)
+        return q->outcome == USHER_QUEUE_OUTCOME_NONE;
     if (code == USHER_FIELD_LOGIN || code == USHER_FIELD_ROOMS)
         return of_agent && q->login != 0;
     if (code == USHER_FIELD_AGENT_STATE)

@@ -18,9 +18,12 @@ function S.shown_until(u)
     return u.state == K.USER_AWAY and S.nearer(u.U_END, u.U_PATIENCE) or 0
 end
 
+-- Return whether the answer has the lane of a user instead of its name.
+function S.answers_lane() return S.verb == K.V_WHERE or S.verb == K.V_ALIVE end
+
 function S.say_user(status, u, login)
     local state = u.state
-    S.status, S.index, S.wait, S.user, S.agent, S.counted, S.since = status, -1, -1, u.group, u.owner, u.order, u.U_SINCE
+    S.status, S.index, S.wait, S.user, S.agent, S.counted, S.since = status, -1, -1, S.answers_lane() and u.group or u.id, u.owner, u.order, u.U_SINCE
     S.place = state == K.USER_WAITING and K.PLACE_QUEUE or state == K.USER_OFFERED and K.PLACE_OFFER or state == K.USER_SEATED and K.PLACE_ROOM
         or state == K.USER_AWAY and K.PLACE_AWAY or 0
     if state == K.USER_OFFERED or state == K.USER_SEATED then
@@ -40,9 +43,9 @@ function S.say_user(status, u, login)
     end
 end
 
-function S.gone(status, user) S.status, S.index, S.wait, S.user = status, -1, -1, user end
+function S.gone(status, user) S.status, S.index, S.wait, S.user = status, -1, -1, S.answers_lane() and '' or user end
 
--- Return whether the store has lost changes of the queue.
+-- Return whether the store may have lost changes of the queue.
 local function has_lost()
     local gaps = S.all_gaps()
     for i = 1, #gaps, 14 do
@@ -55,9 +58,9 @@ end
 function S.ended(user)
     local v = S.exists and S.walk(K.KIND_VISIT, '0', user, nil, nil, true)
     S.gone(K.MISSING, user)
-    if v then
+    if v and v.state ~= K.OUTCOME_REQUEUED then -- else the user waited again
         S.outcome, S.ends, S.token, S.agent = v.state, v.VISIT_END, v.VISIT_TOKEN, v.owner
-    elseif S.exists and has_lost() then
+    elseif v or S.exists and has_lost() then
         S.why = K.WHY_LOST
     end
 end

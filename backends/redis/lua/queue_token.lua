@@ -49,7 +49,7 @@ function S.make_tokens()
         end
         if not S.token_other(current) then return false end
         if S.status == K.STALE then
-            S.user, S.agent = g[K.ARG_USER] or '', g[K.ARG_AGENT] or ''
+            S.user, S.agent = not S.answers_lane() and g[K.ARG_USER] or '', g[K.ARG_AGENT] or ''
             if g[K.ARG_USER] then S.index, S.wait = -1, -1 end
         end
         return true

@@ -26,7 +26,8 @@
  *           2^52 while users are in it, order = version at which it was created: see
  *           usher__queue_lane_over()
  *   VISIT   id = version of its end; state = outcome, owner = the agent, data = the lane; slot 0,
- * group = the user, so that the last one of a user is found CHANGE  a notice of the log: log.c
+ *           group = the user, so that the last one of a user is found
+ *   CHANGE  a notice of the log: log.c
  *   REFUSAL state REFUSED, id "KEY.HASH": an agent has refused or missed a user.  KEY is the
  *           version of the first refusal of the visit, HASH 13 hex digits of the agent's
  *           name; group = KEY, owner = the agent (slot 2), data = the user, order = version,
@@ -521,6 +522,8 @@ int64_t usher__queue_user_until(const struct usher_record *u);
 struct usher_queue_result_row usher__queue_user_row(const struct usher_record *u);
 /* Find the version at which the agent @id logged in: that of its rooms. */
 enum usher_status usher__queue_login_of(work *w, const struct usher_text *id, uint64_t *ret);
+/* Return whether the answer has the lane of a user instead of its name: where and alive. */
+bool usher__queue_answers_lane(const work *w);
 /* @l: its lane; NULL: not loaded. */
 enum usher_status usher__queue_answer_user(work *w, enum usher_status status,
                                            const struct usher_record *u, uint64_t login,

@@ -117,6 +117,11 @@ static enum usher_status answer_waiting(work *w, const struct usher_record *u, c
     return status == USHER_MISSING ? USHER_OK : status;
 }
 
+bool usher__queue_answers_lane(const work *w)
+{
+    return w->command->verb == USHER_QUEUE_WHERE || w->command->verb == USHER_QUEUE_ALIVE;
+}
+
 enum usher_status usher__queue_answer_user(work *w, enum usher_status status,
                                            const struct usher_record *u, uint64_t login,
                                            struct lane *l)
@@ -132,7 +137,7 @@ enum usher_status usher__queue_answer_user(work *w, enum usher_status status,
     q->index = -1;
     q->wait_ms = -1;
     q->since_ms = u->n[U_SINCE];
-    usher__queue_answer_names(w, &u->group, &u->owner);
+    usher__queue_answer_names(w, usher__queue_answers_lane(w) ? &u->group : &u->id, &u->owner);
     if (u->state == USHER_QUEUE_USER_OFFERED || u->state == USHER_QUEUE_USER_SEATED) {
         q->token = u->token;
         q->no = u->n[U_NO];
@@ -160,7 +165,8 @@ enum usher_status usher__queue_answer_gone(work *w, enum usher_status status,
     w->reply->status = status;
     q->index = -1;
     q->wait_ms = -1;
-    usher__queue_answer_names(w, user, NULL);
+    if (!usher__queue_answers_lane(w))
+        usher__queue_answer_names(w, user, NULL);
     return USHER_OK;
 }
 
@@ -183,8 +189,12 @@ enum usher_status usher__queue_answer_ended(work *w, const struct usher_text *us
     if (w->scope.ref != NULL)
         status =
             w->ops->walk(w->txn, &w->scope, KIND_VISIT, 0, user, UINT64_MAX, UINT64_MAX, true, &v);
-    if (status == USHER_MISSING && has_lost(w))
+    /* after a row `requeued` the user waited again */
+    if (status == USHER_OK ? v.state == USHER_QUEUE_OUTCOME_REQUEUED
+                           : status == USHER_MISSING && has_lost(w)) {
         q->why = USHER_QUEUE_WHY_LOST;
+        return USHER_OK;
+    }
     if (status != USHER_OK)
         return status == USHER_MISSING ? USHER_OK : status;
     q->outcome = (enum usher_queue_outcome)v.state;

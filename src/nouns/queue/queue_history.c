@@ -396,6 +396,10 @@ static enum usher_status end_add(void *payload, const struct usher_queue_result_
     struct usher_queue_result *q = &r->of.queue;
 
     (void)place;
+    if (visit->state == USHER_QUEUE_OUTCOME_REQUEUED) { /* the user waited again */
+        q->why = USHER_QUEUE_WHY_LOST;
+        return USHER_OK;
+    }
     q->why = USHER_QUEUE_WHY_NONE;
     q->outcome = (enum usher_queue_outcome)visit->state;
     q->until_ms = visit->until_ms;

@@ -73,8 +73,9 @@ enum usher_status usher__queue_token_check(struct run *run, bool *ret_other)
         return status;
     *ret_other = usher__queue_token_other(w, status == USHER_OK, current);
     if (*ret_other && w->reply->status == USHER_STALE) {
-        usher__queue_answer_names(w, g->user.data != NULL ? &g->user : NULL,
-                                  g->agent.data != NULL ? &g->agent : NULL);
+        usher__queue_answer_names(
+            w, g->user.data != NULL && !usher__queue_answers_lane(w) ? &g->user : NULL,
+            g->agent.data != NULL ? &g->agent : NULL);
         if (g->user.data != NULL)
             reply_of(w)->index = reply_of(w)->wait_ms = -1;
     }

@@ -452,6 +452,7 @@ static int replay(struct cli *cli, const struct replay_options *o, const struct 
     memset(r, 0, sizeof *r);
     result.within_ms = o->target.percent > 0 ? o->target.within_ms : REPLAY_IN_TIME_MS;
     result.measured = o->measured;
+    result.seed = o->seed;
     result.zone_min = o->zone_min;
     r->cli = cli;
     r->calls = calls;

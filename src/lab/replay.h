@@ -38,6 +38,7 @@ struct replay_result {
     int64_t zone_min;               /* of midnight */
     int64_t within_ms;              /* time of the service level */
     bool measured;                  /* patience */
+    uint64_t seed;                  /* of it */
 };
 
 enum replay_form { REPLAY_TEXT, REPLAY_JSON, REPLAY_HTML };

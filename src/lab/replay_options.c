@@ -25,7 +25,8 @@ static bool target(const char *value, struct staffing *ret)
     const char *slash = strchr(value, '/');
     char percent[4];
 
-    if (slash == NULL || (size_t)(slash - value) >= sizeof percent)
+    if (slash == NULL || (size_t)(slash - value) >= sizeof percent ||
+        strspn(slash + 1, "0123456789") == strlen(slash + 1)) /* 20 would be 20 ms */
         return false;
     (void)snprintf(percent, sizeof percent, "%.*s", (int)(slash - value), value);
     return usher__parse_int(percent, 1, 100, &ret->percent) &&
@@ -78,7 +79,7 @@ bool usher__replay_option(struct replay_options *o, const char *word, char messa
             return refuse(message, "seed", "is not a number from 0 to 18446744073709551615");
     } else if ((value = usher__key_value(word, "--target")) != NULL) {
         if (!target(value, &o->target))
-            return refuse(message, "target", "is not PERCENT/TIME, as 80/20s");
+            return refuse(message, "target", "is not PERCENT/TIME with a unit, as 80/20s");
     } else if ((value = usher__key_value(word, "--zone")) != NULL) {
         if (!usher__parse_int(value, -1440, 1440, &o->zone_min))
             return refuse(message, "zone", "is not a number from -1440 to 1440");

@@ -234,7 +234,16 @@ static void how(struct report *r, const char *file)
     usher__page_text(r->page.out, file);
     fputs(" --report=html", r->page.out);
     if (r->result->staffing.percent > 0)
-        fprintf(r->page.out, " --target=%" PRId64 "/%s", r->result->staffing.percent, r->within);
+        fprintf(r->page.out, " --target=%" PRId64 "/%" PRId64 "ms", r->result->staffing.percent,
+                r->result->within_ms);
+    if (r->result->queue.plan.own.n > 0)
+        fprintf(r->page.out, " --agents=%zu", r->result->queue.plan.own.n);
+    if (r->result->no_line != NULL)
+        fprintf(r->page.out, " --lines=%" PRIu64, r->result->passes[1].lines);
+    if (r->result->measured)
+        fprintf(r->page.out, " --patience=measured --seed=%" PRIu64, r->result->seed);
+    if (r->result->zone_min != 0)
+        fprintf(r->page.out, " --zone=%" PRId64, r->result->zone_min);
     fputs("</code>, usher " PACKAGE_VERSION ". ", r->page.out);
     if (r->series.known[REPLAYED])
         fprintf(

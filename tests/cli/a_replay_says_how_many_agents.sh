@@ -23,7 +23,7 @@ awk 'BEGIN {
     for (i = 0; i < 360; i++)
         print "L" i % 4 "," 10000 * i "," 10000 * i + 25000 ",25000,"
 }' >steady.csv
-for target in 90/20s 100/0; do
+for target in 90/20s 100/0s; do
     lines 0 "$USHER" -s memory: --json replay steady.csv --target=$target
     [ "$(number asked) $(number agents)" = '360 3' ] || wrong "3 agents are enough for $target: $(number agents)"
 done
@@ -168,8 +168,8 @@ refused() {
 ! usher: invalid: $2
 END
 }
-for target in 80 80/ /20s 0/20s 101/20s 8x/20s 80/20x 0080/20s 80/-1; do
-    refused --target=$target 'target is not PERCENT/TIME, as 80/20s'
+for target in 80 80/ 80/20 /20s 0/20s 101/20s 8x/20s 80/20x 0080/20s 80/-1; do
+    refused --target=$target 'target is not PERCENT/TIME with a unit, as 80/20s'
 done
 refused --patience=none 'patience is not recorded or measured'
 refused --lines=0 'lines is not a number from 1 to 100000'

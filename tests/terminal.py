@@ -305,7 +305,7 @@ def only_a_y_frees_what_is_on_the_screen():
                 (number,) = re.findall(r"(\d) is held by o", t.until("is held by", "y: yes"))
                 _shell(url, "number hangup dry %s" % number, "number call dry owner=other number=%s" % number)
                 t.keys("y")
-                t.until("stale: it is another one by now")
+                t.until("stale: it has changed since it was read")
                 assert _owners(store, "dry")[number] == "other"
                 t.until(" other ")
                 t.keys("End", "k")

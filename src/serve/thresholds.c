@@ -84,6 +84,11 @@ const char *usher__thresholds_set(struct thresholds *t, const char *word)
         return all[i].unit == SECONDS ? "is not WARNING,ALARM in seconds or with s, m, h, d, as in "
                                         "wait=60s,3m"
                                       : "is not WARNING,ALARM, two whole numbers, as in free=15,5";
+    if (t->at[i][LEVEL_WARNING] > 0 && t->at[i][LEVEL_ALARM] > 0 &&
+        t->at[i][LEVEL_WARNING] != t->at[i][LEVEL_ALARM] &&
+        (t->at[i][LEVEL_WARNING] > t->at[i][LEVEL_ALARM]) == (all[i].side == ABOVE))
+        return all[i].side == ABOVE ? "has an alarm below the warning"
+                                    : "has an alarm above the warning";
     return NULL;
 }
 

@@ -168,7 +168,7 @@ static void read_detail(struct app *a)
 {
     struct job *job;
 
-    if (!has_detail(a) || a->held_ms != 0)
+    if (!has_detail(a) || (a->held_ms != 0 && a->detail.job != NULL))
         return;
     job = usher__detail_read(&a->detail, ++a->last_id);
     if (job != NULL)
@@ -196,29 +196,33 @@ static void ask(struct app *a, uint32_t key)
 {
     const char *why = usher__act_ask(&a->question, &a->detail, key, ++a->last_id);
 
-    if (why == NULL && a->writes && a->view.silent_ms == 0) {
+    if (why == NULL && a->writes && a->view.silent_ms == 0 && a->view.height > 3) {
         a->mode = APP_ASKS;
         a->answer[0] = '\0';
         return;
     }
     usher__job_free(a->question.job);
     a->question.job = NULL;
-    say(a, why != NULL ? why
-           : a->writes ? "the store does not answer: nothing was done"
-                       : "nothing is changed without --rw");
+    say(a, why != NULL           ? why
+           : a->view.height <= 3 ? "the screen is too small for a question"
+           : a->writes           ? "the store does not answer: nothing was done"
+                                 : "nothing is changed without --rw");
 }
 
 static void end_question(struct app *a, bool yes)
 {
     a->mode = APP_ROWS;
+    yes = yes && a->view.height > 3; /* it can be read */
     if (yes && a->view.silent_ms == 0) {
         usher__jobs_put(&a->jobs, a->question.job);
+        a->unanswered++;
         say(a, "sent");
     } else {
         usher__job_free(a->question.job);
         say(a, yes ? "the store does not answer: nothing was done" : "nothing was done");
     }
     a->question.job = NULL;
+    a->warned = false;
 }
 
 static void question_key(struct app *a, uint32_t key)
@@ -249,10 +253,12 @@ static bool acted(struct app *a, struct job *job)
         usher__jobs_put(&a->jobs, job);
         return true;
     }
+    a->unanswered--;
     if (reply == NULL)
         (void)snprintf(text, sizeof text, "not done: %.120s", job->message);
     else if (reply->status == USHER_STALE)
-        (void)snprintf(text, sizeof text, "stale: it is another one by now, nothing was done");
+        (void)snprintf(text, sizeof text,
+                       "stale: it has changed since it was read, nothing was done");
     else
         (void)snprintf(text, sizeof text, "%.12s: %.8s %.12s %.40s%s%.60s",
                        usher_status_word(reply->status), job->word[0], job->word[1], job->word[2],
@@ -428,11 +434,20 @@ static void begin_text(struct app *a, enum app_mode mode)
     follow(a);
 }
 
+/* A command that was sent may wait for the thread: it would be lost. */
+static void quit(struct app *a)
+{
+    a->quits = a->unanswered == 0 || a->warned;
+    a->warned = true;
+    if (!a->quits)
+        say(a, "a command has no answer yet; q again ends without it");
+}
+
 static void row_key(struct app *a, uint32_t key)
 {
     switch (key) {
     case 'q':
-        a->quits = true;
+        quit(a);
         break;
     case '?':
         a->mode = APP_HELPS;
@@ -511,7 +526,7 @@ void usher__app_key(struct app *a, uint32_t key)
         return;
     }
     if (key == APP_QUIT) {
-        a->quits = true;
+        quit(a);
         return;
     }
     if (a->mode == APP_HELPS) {

@@ -59,6 +59,8 @@ struct app {
     char answer[JOB_WORD_MAX];
     struct job_list jobs; /* to be executed */
     unsigned last_id;     /* of a job */
+    unsigned unanswered;  /* commands that were sent */
+    bool warned;          /* that one has no answer */
     bool quits, redraws, asks;
 };
 

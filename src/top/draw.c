@@ -145,10 +145,11 @@ static void sums(struct page *p, const struct model *m, const struct view *v)
     }
     (void)snprintf(
         text, sizeof text,
-        "waiting %" PRId64 " in %zu of %zu queues%sserved today %s%sgave up %" PRId64
+        "%swaiting %" PRId64 " in %zu of %zu queues%sserved today %s%sgave up %" PRId64
         "%scalls today %s%srefused %s",
-        sum(m, USHER_QUEUE, FIGURE_WAITING), waits, queues, dot,
-        usher__top_number(seated, sum(m, USHER_QUEUE, FIGURE_SEATED_TODAY), v->ascii), dot,
+        m->n < m->total ? "of the scopes below: " : "", sum(m, USHER_QUEUE, FIGURE_WAITING), waits,
+        queues, dot, usher__top_number(seated, sum(m, USHER_QUEUE, FIGURE_SEATED_TODAY), v->ascii),
+        dot,
         sum(m, USHER_QUEUE, FIGURE_ABANDONED_TODAY) + sum(m, USHER_QUEUE, FIGURE_TIMEOUT_TODAY),
         dot, usher__top_number(calls, sum(m, USHER_NUMBER, FIGURE_CALLS_TODAY), v->ascii), dot,
         usher__top_number(refused, sum(m, USHER_NUMBER, FIGURE_REFUSED_TODAY), v->ascii));
@@ -372,8 +373,10 @@ static void nothing(struct page *p, const struct model *m, const struct view *v)
 
     if (m->total > 0 || v->only) {
         usher__top_put(usher__top_page_line(p), "");
-        usher__top_cell(usher__top_page_line(p), "  The store has no such scope.", v->width, false,
-                        v->ascii);
+        usher__top_cell(usher__top_page_line(p),
+                        m->n > 0 ? "  No scope has this text, or is of this noun."
+                                 : "  The store has no such scope.",
+                        v->width, false, v->ascii);
         return;
     }
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
@@ -413,6 +416,19 @@ static void silence(struct page *p, const struct view *v, const struct model *m)
     usher__top_ink(to, INK_PLAIN);
 }
 
+static void incomplete(struct page *p, const struct view *v)
+{
+    struct out *to = usher__top_page_line(p);
+    char text[160];
+
+    (void)snprintf(text, sizeof text,
+                   "%s A part of the store does not answer: these are not all scopes.",
+                   usher__top_sign(SIGN_ALARM, v->ascii));
+    usher__top_ink(to, INK_ALARM);
+    usher__top_cell(to, text, v->width, false, v->ascii);
+    usher__top_ink(to, INK_PLAIN);
+}
+
 /* Move the first row so that the cursor is within the @n rows of the screen. */
 static void scroll(const struct model *m, struct view *v, size_t n)
 {
@@ -435,7 +451,7 @@ static void scroll(const struct model *m, struct view *v, size_t n)
 
 size_t usher__top_overview(struct page *p, const struct model *m, struct view *v)
 {
-    bool small = !v->once && (v->width < SMALL_WIDTH || v->height < SMALL_HEIGHT);
+    bool small = v->width < SMALL_WIDTH || (!v->once && v->height < SMALL_HEIGHT);
     size_t below = v->once ? 0 : (size_t)(v->notice[0] != '\0' && !small) + (v->height > 3), n = 0;
     struct layout l = layout_of(m, v);
     size_t at = 0, shown = 0;
@@ -443,6 +459,8 @@ size_t usher__top_overview(struct page *p, const struct model *m, struct view *v
     head(p, m, v);
     if (v->silent_ms > 0)
         silence(p, v, m);
+    else if (!v->once && strcmp(m->store, "partial") == 0)
+        incomplete(p, v);
     if (!small && v->height >= TALL)
         sums(p, m, v);
     if (!small)

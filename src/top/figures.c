@@ -64,11 +64,13 @@ void usher__top_unquote(char *to, size_t size, const char *json)
             continue;
         }
         json++;
-        if (*json == 'u') {
+        if (*json == 'u' && memchr(json, '\0', 5) == NULL) {
             char digits[5] = { json[1], json[2], json[3], json[4], '\0' };
 
             n += put_code(to + n, (unsigned)strtoul(digits, NULL, 16));
             json += 4;
+        } else if (*json == '\0') {
+            break;
         } else {
             const char *escape = strchr("n\nr\rt\tb\bf\f", *json);
 
@@ -242,12 +244,16 @@ static void judge_number(struct judging *j)
         figure(r, FIGURE_LONGEST_HOLD) > 0 ? figure(r, FIGURE_LONGEST_HOLD) + j->grown_ms : 0;
     int64_t refused = r->refused != USHER_NONE ? r->refused : 0;
     enum level held = level(j, THRESHOLD_HOLD, hold_ms, 1000);
-    char text[ROW_WHY];
+    char text[ROW_WHY], span[TOP_TEXT_MAX];
 
     (void)snprintf(text, sizeof text, "%" PRId64 " of %" PRId64 " free", left, up);
     if (up > 0)
         reason(j, level(j, THRESHOLD_FREE, left, up), text);
     reason_span(j, held == LEVEL_ALARM ? LEVEL_WARNING : LEVEL_NONE, "held for ", hold_ms);
+    if (held == LEVEL_WARNING) {
+        (void)snprintf(text, sizeof text, "held for %s", usher__top_span(span, hold_ms, true));
+        remark(j, text);
+    }
     (void)snprintf(text, sizeof text, "%" PRId64 " refused in 10 min", refused);
     if (level(j, THRESHOLD_REFUSED, refused, 1) != LEVEL_NONE)
         remark(j, text);

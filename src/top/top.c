@@ -129,10 +129,13 @@ static int once(struct cli *cli, const struct top_options *o, struct snapshot *s
     usher__top_unquote(store, sizeof store, at != NULL ? at : "\"\"");
     if (strcmp(store, "unavailable") == 0 && !cli->json)
         return usher__cli_fail(cli, USHER_UNAVAILABLE, "the store does not answer");
+    at = usher__json_find(json, "scopes");
+    if (strcmp(store, "ok") == 0 && strchr(o->only, '/') != NULL && at != NULL && at[1] == ']')
+        return usher__cli_fail(cli, USHER_MISSING, "there is no %s", o->only);
     alarm = print_once(cli, o, json);
-    if (strcmp(store, "unavailable") == 0)
+    if (strcmp(store, "unavailable") == 0 || (strcmp(store, "partial") == 0 && cli->json))
         return usher__cli_exit_code(USHER_UNAVAILABLE);
-    if (strcmp(store, "partial") == 0 && !cli->json)
+    if (strcmp(store, "partial") == 0)
         return usher__cli_fail(cli, USHER_UNAVAILABLE,
                                "a part of the store does not answer: these are not all scopes");
     return alarm ? 1 : 0;

@@ -137,10 +137,12 @@ def names_do_not_break_the_table():
 def wrong_words_are_named():
     for words, wanted in (
         (["nope"], "`nope` is not a noun"), (["queue/"], "its name is invalid"), (["queue", "number"], "is one word too many"),
-        (["wait=1"], "is not WARNING,ALARM"), (["wait=1,x"], "is not WARNING,ALARM"), (["free=1s,2"], "is not WARNING,ALARM"), (["nope=1,2"], "is not an option"), (["--nope"], "is not an option"),
+        (["wait=1"], "is not WARNING,ALARM"), (["wait=1,x"], "is not WARNING,ALARM"), (["free=1s,2"], "is not WARNING,ALARM"), (["wait=500ms,900ms"], "is not WARNING,ALARM"),
+        (["wait=5m,1m"], "an alarm below the warning"), (["free=5,15"], "an alarm above the warning"), (["nope=1,2"], "is not an option"), (["--nope"], "is not an option"),
     ):
         assert wanted in _top("memory:", "--once", *words, code=2), words
-    assert "there is nothing in this store yet" in _top("memory:", "--once").lower() and "no such scope" in _top("memory:", "--once", "queue/q")
+    assert "there is nothing in this store yet" in _top("memory:", "--once").lower()
+    assert _top("memory:", "--once", "queue/q", code=1) == ""  # nothing, and why on the other stream
     assert "unavailable" in _top("usher+unix:/nowhere/s", "--once", code=3)
 
 

@@ -90,6 +90,7 @@ static void marks(char *to, size_t size, const struct model *m, const struct vie
 
 static void head(struct page *p, const struct model *m, const struct view *v)
 {
+    size_t all = m->n > m->total ? m->n : m->total; /* one scope alone is in no total */
     const char *dot = usher__top_sign(SIGN_DOT, v->ascii);
     char left[200], right[96], number[TOP_TEXT_MAX], time[TOP_TEXT_MAX], mark[48], state[64];
     char held[48];
@@ -115,8 +116,8 @@ static void head(struct page *p, const struct model *m, const struct view *v)
         (void)snprintf(state, sizeof state, "%" PRId64 " ms", m->lag_ms);
     if (m->n < m->total)
         (void)snprintf(shown, sizeof shown, ", the %zu most urgent", m->n);
-    (void)snprintf(left, sizeof left, "usher top  %s%s%s%s%s scopes%s", m->kind, dot, state, dot,
-                   usher__top_number(number, (int64_t)m->total, v->ascii), shown);
+    (void)snprintf(left, sizeof left, "usher top  %s%s%s%s%s scope%s%s", m->kind, dot, state, dot,
+                   usher__top_number(number, (int64_t)all, v->ascii), all == 1 ? "" : "s", shown);
     if (!v->once)
         usher__top_ink(to, INK_BOLD);
     usher__top_ends(to, v, left, right);

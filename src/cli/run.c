@@ -256,7 +256,7 @@ int usher__run_answer(const struct cli *cli, const struct usher_operation *comma
         usher__answer_reply(stdout, reply);
     else if (!usher__answer_there(reply))
         fail(cli, reply);
-    else if (isatty(STDOUT_FILENO) != 1 || !usher__table_answer(stdout, command, reply))
+    else if (isatty(STDOUT_FILENO) != 1 || !usher__cli_table_answer(stdout, command, reply))
         usher__answer_plain(stdout, command, reply);
     if (!cli->json && usher__answer_there(reply) && usher__answer_failed(reply->status)) {
         fflush(stdout);

@@ -17,7 +17,7 @@
 
 #define GAP 2 /* between columns */
 
-void usher__table_column(struct table *t, const char *head, bool right)
+void usher__cli_table_column(struct table *t, const char *head, bool right)
 {
     if (t->n_columns == TABLE_COLUMNS_MAX)
         return;
@@ -34,7 +34,7 @@ static void add(struct table *t, char *cell)
     t->cell[t->n++] = cell;
 }
 
-void usher__table_text(struct table *t, const char *text, size_t size)
+void usher__cli_table_text(struct table *t, const char *text, size_t size)
 {
     char *cell = NULL;
     size_t length;
@@ -57,7 +57,7 @@ static void add_words(struct table *t, const char *text)
     add(t, size > 1 ? memcpy(usher__cli_resize(NULL, size), text, size) : NULL);
 }
 
-void usher__table_number(struct table *t, int64_t number)
+void usher__cli_table_number(struct table *t, int64_t number)
 {
     char text[24];
 
@@ -73,14 +73,14 @@ static void share(struct table *t, int64_t number)
     add_words(t, text);
 }
 
-void usher__table_span(struct table *t, int64_t ms)
+void usher__cli_table_span(struct table *t, int64_t ms)
 {
     char text[CLI_TIME_MAX];
 
     add_words(t, usher__span_text(text, ms));
 }
 
-void usher__table_moment(struct table *t, int64_t ms, int64_t now_ms)
+void usher__cli_table_moment(struct table *t, int64_t ms, int64_t now_ms)
 {
     char text[CLI_TIME_MAX], all[CLI_TIME_MAX + 8];
 
@@ -120,7 +120,7 @@ static void print_row(const struct table *t, FILE *out, const char *const *cells
     putc('\n', out);
 }
 
-void usher__table_print(struct table *t, FILE *out)
+void usher__cli_table_print(struct table *t, FILE *out)
 {
     size_t widths[TABLE_COLUMNS_MAX] = { 0 };
 
@@ -137,7 +137,7 @@ void usher__table_print(struct table *t, FILE *out)
     print_row(t, out, t->head, widths);
     for (size_t i = 0; i < t->n; i += t->n_columns)
         print_row(t, out, (const char *const *)t->cell + i, widths);
-    usher__table_done(t);
+    usher__cli_table_done(t);
 }
 
 /* ---- answers ------------------------------------------------------------------------------- */
@@ -149,7 +149,7 @@ static void cell(struct table *t, enum usher_noun noun, const struct usher_value
     const char *word = v != NULL ? usher_code_word(noun, v->field, v->number) : NULL;
 
     if (v != NULL && v->text != NULL)
-        usher__table_text(t, v->text, (size_t)v->size);
+        usher__cli_table_text(t, v->text, (size_t)v->size);
     else if (type == USHER_TYPE_CODE)
         add_words(t, word != NULL ? word : "");
     else if (type == USHER_TYPE_BOOL)
@@ -157,13 +157,13 @@ static void cell(struct table *t, enum usher_noun noun, const struct usher_value
     else if (v == NULL || v->number == 0)
         add(t, NULL);
     else if (type == USHER_TYPE_MS)
-        usher__table_span(t, v->number);
+        usher__cli_table_span(t, v->number);
     else if (type == USHER_TYPE_SHARE)
         share(t, v->number);
     else if (type == USHER_TYPE_TIME)
-        usher__table_moment(t, v->number, now_ms);
+        usher__cli_table_moment(t, v->number, now_ms);
     else
-        usher__table_number(t, v->number);
+        usher__cli_table_number(t, v->number);
 }
 
 /* Return whether people need the column.  The version is needed only in a list of scopes. */
@@ -187,7 +187,7 @@ static void row(struct table *t, const struct usher_reply *reply, size_t i, int6
         }
 }
 
-void usher__table_rows(struct table *t, const struct usher_reply *reply, int64_t now_ms)
+void usher__cli_table_rows(struct table *t, const struct usher_reply *reply, int64_t now_ms)
 {
     uint32_t field;
 
@@ -195,10 +195,10 @@ void usher__table_rows(struct table *t, const struct usher_reply *reply, int64_t
         if (is_told(reply->verb, field)) {
             const struct usher_field_about *about = usher_about_field(field);
 
-            usher__table_column(t, about->word,
-                                about->type == USHER_TYPE_INT || about->type == USHER_TYPE_TOKEN ||
-                                    about->type == USHER_TYPE_MS ||
-                                    about->type == USHER_TYPE_SHARE);
+            usher__cli_table_column(
+                t, about->word,
+                about->type == USHER_TYPE_INT || about->type == USHER_TYPE_TOKEN ||
+                    about->type == USHER_TYPE_MS || about->type == USHER_TYPE_SHARE);
         }
     for (size_t i = 0; i < reply->n_rows; i++)
         row(t, reply, i, now_ms);
@@ -222,16 +222,16 @@ static void add_values(struct table *t, const struct usher_reply *reply, size_t 
     }
 }
 
-void usher__table_values(struct table *t, const struct usher_reply *reply, int64_t now_ms)
+void usher__cli_table_values(struct table *t, const struct usher_reply *reply, int64_t now_ms)
 {
-    usher__table_column(t, "name", false);
-    usher__table_column(t, "value", false);
+    usher__cli_table_column(t, "name", false);
+    usher__cli_table_column(t, "value", false);
     add_values(t, reply, USHER_ANSWER, now_ms);
     if (reply->n_rows == 1)
         add_values(t, reply, 0, now_ms);
 }
 
-void usher__table_done(struct table *t)
+void usher__cli_table_done(struct table *t)
 {
     for (size_t i = 0; i < t->n; i++)
         free(t->cell[i]);
@@ -239,8 +239,8 @@ void usher__table_done(struct table *t)
     memset(t, 0, sizeof *t);
 }
 
-bool usher__table_answer(FILE *out, const struct usher_operation *command,
-                         const struct usher_reply *reply)
+bool usher__cli_table_answer(FILE *out, const struct usher_operation *command,
+                             const struct usher_reply *reply)
 {
     int64_t here_ms = reply->now_ms != 0 ? reply->now_ms : (int64_t)time(NULL) * 1000;
     int64_t now_ms = (command->given & USHER_GIVEN_NOW) != 0 ? command->now_ms : here_ms;
@@ -252,8 +252,8 @@ bool usher__table_answer(FILE *out, const struct usher_operation *command,
 
     if (!list || reply->n_rows == 0)
         return false;
-    usher__table_rows(&t, reply, now_ms);
-    usher__table_print(&t, out);
+    usher__cli_table_rows(&t, reply, now_ms);
+    usher__cli_table_print(&t, out);
     after = usher_reply_text(reply, USHER_ANSWER, USHER_FIELD_AFTER, &size);
     if (after != NULL) {
         fputs("more: after=", out);

@@ -42,7 +42,7 @@ const char *usher__detail_verb(const struct detail *d)
 
 static void empty(struct detail *d)
 {
-    usher__table_done(&d->table);
+    usher__cli_table_done(&d->table);
     usher__job_free(d->job);
     d->job = NULL;
     d->asked = 0;
@@ -134,13 +134,13 @@ bool usher__detail_take(struct detail *d, struct job *job)
     if (job->id != d->asked || d->scope[0] == '\0')
         return false;
     d->waits = false;
-    usher__table_done(&d->table);
+    usher__cli_table_done(&d->table);
     usher__job_free(d->job);
     d->job = job;
     if (reply != NULL && USHER_IS_DONE(reply->status) && tab_of(d->noun, d->tab)->kind == ROWS)
-        usher__table_rows(&d->table, reply, reply->now_ms);
+        usher__cli_table_rows(&d->table, reply, reply->now_ms);
     else if (reply != NULL && USHER_IS_DONE(reply->status))
-        usher__table_values(&d->table, reply, reply->now_ms);
+        usher__cli_table_values(&d->table, reply, reply->now_ms);
     follow(d);
     return true;
 }

@@ -189,14 +189,14 @@ enum usher_status usher__queue_answer_ended(work *w, const struct usher_text *us
     if (w->scope.ref != NULL)
         status =
             w->ops->walk(w->txn, &w->scope, KIND_VISIT, 0, user, UINT64_MAX, UINT64_MAX, true, &v);
-    /* after a row `requeued` the user waited again */
-    if (status == USHER_OK ? v.state == USHER_QUEUE_OUTCOME_REQUEUED
-                           : status == USHER_MISSING && has_lost(w)) {
+    if (status == USHER_MISSING && has_lost(w))
+        q->why = USHER_QUEUE_WHY_LOST;
+    if (status != USHER_OK)
+        return status == USHER_MISSING ? USHER_OK : status;
+    if (v.state == USHER_QUEUE_OUTCOME_REQUEUED) { /* it waited again */
         q->why = USHER_QUEUE_WHY_LOST;
         return USHER_OK;
     }
-    if (status != USHER_OK)
-        return status == USHER_MISSING ? USHER_OK : status;
     q->outcome = (enum usher_queue_outcome)v.state;
     q->until_ms = v.n[VISIT_END];
     q->token = (uint64_t)v.n[VISIT_TOKEN];

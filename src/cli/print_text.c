@@ -58,8 +58,8 @@
     "[WHY=no-agent?: no logged-in agent serves its lane"                                    \
     "|WHY=history?: too many ended visits wait for a history"                               \
     "|WHY=closed?: no new users|WHY=stopped?: no new users"                                 \
-    "|WHY=lost?: the store may have lost it, with other changes"                         \
-    "|OUTCOME?: {OUTCOME} {FINISHED}[OUTCOME=seated?[, was with {AGENT}]]"                                   \
+    "|WHY=lost?: the store may have lost it, with other changes"                            \
+    "|OUTCOME?: {OUTCOME} {FINISHED}[OUTCOME=seated?[, was with {AGENT}]]"                  \
     "|PLACE=room? is in room {ROOM}[ of {AGENT}][, token {TOKEN}]"                          \
     "|PLACE=offer? is offered for room {ROOM}[ of {AGENT}] until {!UNTIL}[, token {TOKEN}]" \
     "|PLACE=queue? waits[ in lane {LANE}], {!INDEX} ahead[, {WAITING} in line]"             \

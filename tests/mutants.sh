@@ -935,6 +935,12 @@ mutant 'script: that push begins is not published' backends/redis/lua/dispatch.l
     's/ or S.set_changed and S.set\[K.SET_PUSH + 1\] == 1) then/) then/' tests/fault/test_redis_push 'each_change_of*'
 mutant 'script: a repeated command is published' backends/redis/lua/dispatch.lua \
     's/ or version ~= begun and version ~= last and version or 0/ or version/' tests/fault/test_redis_push 'each_change_of*'
+mutant 'script: a heartbeat after a takeover is published' backends/redis/lua/dispatch.lua \
+    's/ and version ~= last and version or 0/ and version or 0/' tests/fault/test_redis_push 'a_takeover*'
+mutant 'script: one command without the right to publish refuses all' backends/redis/lua/dispatch.lua \
+    's/ and not (S.refused and n_commands > 1) then/ then/' tests/fault/test_redis_push 'a_user_without*'
+mutant 'script: a cluster without INFO is one server' backends/redis/lua/publisher.lua \
+    's/slots and not slots.err or //' tests/fault/test_redis_push 'a_channel*'
 mutant 'script: push turns the fast path off' backends/redis/lua/number_fast_begin.lua \
     's/ or later == K.SETTINGS_PUSH$//' tests/fault/test_redis_push 'each_change_of_a_pool*'
 mutant 'script: that push ends is not published' backends/redis/lua/room.lua 's/ and S.set\[K.SET_PUSH + 1\] ~= 1 then return end/ then return end/' \

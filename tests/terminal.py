@@ -337,6 +337,57 @@ def only_a_y_frees_what_is_on_the_screen():
     _gone(store)
 
 
+def a_question_that_cannot_be_read_changes_nothing():
+    store = _file()
+    with _Terminal("-s", store, "top", "number/dry", "--rw") as t:
+        t.until("number/dry", "◂")
+        t.keys("Enter")
+        t.until("[1 calls]", "o0", "k:free")
+        t.resize(60, 3)
+        t.until("number/dry", gone=("k:free",))
+        t.keys("k")
+        t.resize(80, 24)
+        t.until("the screen is too small for a question")
+        t.keys("y", "k")
+        t.until("is held by", "y: yes")
+        t.resize(60, 3)
+        t.until("number/dry", gone=("y: yes",))
+        t.keys("y")
+        t.resize(80, 24)
+        t.until("nothing was done")
+        assert len(_owners(store, "dry")) == 2
+        t.keys("q")
+        t.over()
+    _gone(store)
+
+
+def the_end_waits_for_an_answer():
+    with own_redis() as url:
+        redis = redis_process(url)
+        _seed(url)
+        with _Terminal("-s", url, "top", "number/dry", "--rw") as t:
+            t.until("number/dry", "◂")
+            t.keys("Enter")
+            t.until("[1 calls]", "o0", "k:free")
+            t.keys("k")
+            (number,) = re.findall(r"(\d) is held by o", t.until("is held by", "y: yes"))
+            os.kill(redis, signal.SIGSTOP)
+            t.keys("y")
+            try:
+                text = t.until("number/dry", gone=("y: yes",))
+                sent = "nothing was done" not in text  # else this machine was too slow
+                if sent:
+                    t.keys("q")
+                    t.until("a command has no answer yet")
+            finally:
+                os.kill(redis, signal.SIGCONT)
+            if sent:
+                t.until("ok: number hangup dry")
+                assert number not in _owners(url, "dry")
+            t.keys("q")
+            t.over()
+
+
 def queues_and_rooms_are_run_from_the_screen():
     store = _file()
     with _Terminal("-s", store, "top", "--rw") as t:

@@ -141,6 +141,13 @@ for i in 1 2; do
 done
 cmp page1.html page2.html || wrong 'the same record gives the same page'
 holds page1.html '<title>Replay of &lt;b&gt;&amp;&quot;\x01\xff.csv</title>'
+# the command in it makes the same page
+lines 0 "$USHER" -s memory: replay days.csv --report=html --target=80/20s --lines=5 --agents=3 --patience=measured --seed=7
+mv out.txt page.html
+words=$(sed -n 's/.*<code>usher replay days.csv \([^<]*\)<.*/\1/p' page.html)
+# shellcheck disable=SC2086
+lines 0 "$USHER" -s memory: replay days.csv $words
+cmp page.html out.txt || wrong "the command of a page makes it again: $words"
 grep -q '<b>&\|<script\|src=\|https*:' page1.html && wrong 'a page has no script and no address'
 python3 - page1.html <<'EOF' || wrong 'each element of the page ends'
 import html.parser, sys

@@ -1,11 +1,16 @@
 # SPDX-License-Identifier: MIT
 """usher top --once: the table, the object of /state.json, and the exit code."""
+import fcntl
 import json
 import os
+import pty
 import re
+import resource
+import struct
 import subprocess
 import sys
 import tempfile
+import termios
 import time
 import unicodedata
 
@@ -43,6 +48,26 @@ def _width(line):
     return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in line)
 
 
+def _limit():
+    resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30))
+
+
+def _on_terminal(store, columns, *words):
+    """The exit code on a terminal with so few columns."""
+    screen, keys = pty.openpty()
+    fcntl.ioctl(keys, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    program = subprocess.Popen(
+        [USHER, "-s", store, "top", *words], stdin=keys, stdout=keys, stderr=keys, preexec_fn=_limit)
+    os.close(keys)
+    try:
+        while os.read(screen, 4096):
+            pass
+    except OSError:  # the program has closed it
+        pass
+    os.close(screen)
+    return program.wait()
+
+
 def _busy(store):
     """A user waits for 4 minutes, another one for 70 s; a pool has 1 of 2 numbers, another none."""
     now = int(time.time() * 1000)
@@ -53,7 +78,7 @@ def _busy(store):
         "queue set slow ttl=0 now=%d" % (now - 5 * MINUTE), "queue login slow bob now=%d" % (now - 5 * MINUTE), "queue pause slow bob now=%d" % (now - 5 * MINUTE),
         "queue apply slow xia now=%d" % (now - 70000), "queue set none ttl=0 now=%d" % now, "queue login none cid now=%d" % now,
         "number add dry 1 now=%d" % now, "number reg dry 1 now=%d" % now, "number call dry owner=o now=%d" % now,
-        "number add half 1 now=%d" % now, "number reg half 1 now=%d" % now, "number add half 2 now=%d" % now, "number reg half 2 now=%d" % now, "number call half owner=o now=%d" % now,
+        "number add half 1 now=%d" % (now - 30000), "number reg half 1 now=%d" % (now - 30000), "number add half 2 now=%d" % (now - 30000), "number reg half 2 now=%d" % (now - 30000), "number call half owner=o now=%d" % (now - 30000),
         "room open hall capacity=2 now=%d" % now, "room join hall ann now=%d" % now,
         "serial rule inv now=%d" % now, "id create tick limit=1000 now=%d" % now, "id next tick n=3 now=%d" % now,
     )
@@ -77,6 +102,11 @@ def _judged(store):
     assert _row(_top(store, "queue", "--once", "wait=60s,70s", code=1), "queue/slow")[0] == "▲"
     assert _row(_top(store, "number", "--once", "free=60,0"), "number/half")[0] == "◆"
     assert _row(_top(store, "room/hall", "--once", "full=50,60"), "room/hall")[0] == "◆"
+    assert "held for" in " ".join(_row(_top(store, "number", "--once", "hold=1s,100d", "free=0,0"), "number/half"))
+    # a terminal of any width, in bounded memory; a sanitizer does not start in that
+    limited = subprocess.run([USHER, "version"], preexec_fn=_limit, capture_output=True).returncode == 0
+    for columns in (1, 10, 40, 80) if limited else ():
+        assert _on_terminal(store, columns, "--once") == 1, columns
     # without UTF-8
     for words, env in ((["--ascii"], {}), ([], {"LC_ALL": "C"})):
         text = _top(store, "--once", *words, code=1, **env)

@@ -180,8 +180,8 @@ TEST(each_change_of_a_queue_is_published_once)
 TEST(each_change_of_a_pool_is_published_once)
 {
     static const char channel[] = "{trunk}:number";
-    char url[REDIS_URL_MAX];
-    struct usher_engine *e = opened(redis_server_url(server, url));
+    char url[REDIS_URL_MAX], given[REDIS_URL_MAX + 16];
+    struct usher_engine *e;
     redisContext *c = listen_to(server, "SUBSCRIBE", channel);
     struct usher_operation commands[3];
     struct usher_result replies[3];
@@ -191,6 +191,8 @@ TEST(each_change_of_a_pool_is_published_once)
                                          "number call trunk owner=ida" };
     long long reads;
 
+    (void)snprintf(given, sizeof given, "%s?clock=given", redis_server_url(server, url));
+    e = opened(given);
     expect_ok(e, "number add trunk 1");
     receives(c, expect_ok(e, "number set trunk push=1").version);
     for (int i = 1; i <= 4; i++) {
@@ -216,8 +218,7 @@ TEST(each_change_of_a_pool_is_published_once)
     receives_no_more(c, server, "PUBLISH", channel);
     receives(c, expect_ok(e, "number free trunk all=1").version);
     receives(c, expect_ok(e, "number call trunk owner=ann lease=1").version);
-    (void)usleep(5000);
-    receives(c, expect_ok(e, "number sweep trunk").version);
+    receives(c, expect_ok(e, "number sweep trunk now=%lld", 1000 * (time(NULL) + 10LL)).version);
     receives(c, expect_ok(e, "number set trunk push=0").version);
     expect_ok(e, "number call trunk owner=ann");
     receives_no_more(c, server, "PUBLISH", channel);
@@ -363,17 +364,45 @@ TEST(a_takeover_publishes_its_new_version)
     uint64_t before = expect_ok(e, "room open fell push=1").version, version;
 
     receives(c, before);
+    before = expect_ok(e, "room join fell ann").version;
+    receives(c, before);
     usher_close(e);
     /* now it has another identity, with the same data */
     assert_true(redis_do_ok(server, "REPLICAOF", "127.0.0.1", "1", NULL));
     assert_true(redis_do_ok(server, "REPLICAOF", "NO", "ONE", NULL));
     e = opened(url);
+    expect_ok(e, "room alive fell ann"); /* no change: nothing is published */
+    expect_ok(e, "room alive fell ann");
+    receives_no_more(c, server, "PUBLISH", "{fell}:room");
     version = expect_ok(e, "room set fell f 1").version;
     assert_true(version > before + 1000);
     receives(c, version);
     receives(c, expect_ok(e, "room set fell f 2").version);
     usher_close(e);
     redisFree(c);
+}
+
+/* The other commands of the script call are executed. */
+static void refuses_alone(struct usher_engine *e)
+{
+    static const char *const texts[] = { "queue set alone push=1", "queue login alone ann" };
+    struct usher_operation commands[2];
+    struct usher_result replies[2];
+    struct line lines[2];
+
+    for (int i = 0; i < 2; i++) {
+        line_read(&lines[i], texts[i]);
+        commands[i] = lines[i].c;
+    }
+    assert_int_equal(usher_operate(e, commands, replies, 2), USHER_UNAVAILABLE);
+    assert_int_equal(replies[0].status, USHER_UNAVAILABLE);
+    assert_non_null(strstr(replies[0].message, "lacks the right to PUBLISH"));
+    assert_int_equal(replies[1].status, USHER_OK);
+    for (int i = 0; i < 2; i++) {
+        usher_result_done(&replies[i]);
+        line_done(&lines[i]);
+    }
+    expect_ok(e, "queue drop alone");
 }
 
 TEST(a_user_without_publish_gets_an_error)
@@ -414,6 +443,7 @@ TEST(a_user_without_publish_gets_an_error)
         usher_result_done(&r);
         expect_ok(e, "%s", row[n].change);
         expect_ok(e, "%s", row[n].erase);
+        refuses_alone(e);
         usher_close(e);
     }
 }
@@ -432,7 +462,7 @@ TEST(a_channel_is_on_the_node_of_its_scope)
     struct redis_cluster *cluster = redis_cluster_start(MASTERS, 0, NULL);
     redisContext *c[SCOPES];
     struct usher_engine *e;
-    char url[REDIS_URL_MAX];
+    char url[REDIS_URL_MAX], user[REDIS_URL_MAX + 16];
     bool used[MASTERS] = { false };
 
     if (cluster == NULL)
@@ -461,6 +491,19 @@ TEST(a_channel_is_on_the_node_of_its_scope)
         assert_true(used[k]);
     for (int i = 0; i < SCOPES; i++)
         redisFree(c[i]);
+    usher_close(e);
+    /* nor does that need the right to INFO */
+    for (int k = 0; k < MASTERS; k++)
+        assert_true(redis_do_ok(cluster->node[k], "ACL", "SETUSER", "blind", "on", ">pw", "~*",
+                                "&*", "+@all", "-info", NULL));
+    (void)snprintf(user, sizeof user, "redis+cluster://blind:pw@%s", strstr(url, "://") + 3);
+    e = opened(user);
+    c[0] = listen_to(
+        redis_cluster_owner(cluster, cluster->node[0], redis_cluster_slot(cluster, "blind")),
+        "SSUBSCRIBE", "{blind}:queue");
+    receives(c[0], expect_ok(e, "queue set blind push=1").version);
+    receives(c[0], expect_ok(e, "queue login blind ann").version);
+    redisFree(c[0]);
     usher_close(e);
     redis_cluster_stop(cluster);
 }

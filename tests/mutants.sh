@@ -608,6 +608,8 @@ mutant 'script: an ended visit is that of any user' backends/redis/lua/queue_ans
     "s/S.walk(K.KIND_VISIT, '0', user, nil/S.walk(K.KIND_VISIT, '0', nil, nil/" $redis 'end_of_a_visit*'
 mutant 'the answer to apply has the lane in the place of the user' src/nouns/queue/queue_answer.c \
     's/usher__queue_answers_lane(w) ? \&u->group : \&u->id/\&u->group/' tests/model/test_queue_differential
+mutant 'a visit that was requeued has ended' src/nouns/queue/queue_history.c \
+    's/visit->state == USHER_QUEUE_OUTCOME_REQUEUED/visit->state == USHER_QUEUE_OUTCOME_NONE/' tests/fault/test_visits 'a_history_answers*'
 mutant 'the history does not know how a visit ended' src/nouns/queue/queue_history.c \
     '/^        end_find(e, &commands\[i\], r, deadline_ms);$/d' tests/fault/test_visits 'a_history_answers*'
 mutant 'an expiry before the command has its actor' src/nouns/number/number.c \

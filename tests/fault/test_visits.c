@@ -208,6 +208,7 @@ static void ended(struct usher_engine *e, const char *user, enum usher_queue_out
 
 TEST(a_history_answers_how_a_visit_ended)
 {
+    struct usher_queue_answer a = USHER_QUEUE_ANSWER_INIT;
     char history[256];
     struct usher_engine *e;
 
@@ -224,6 +225,16 @@ TEST(a_history_answers_how_a_visit_ended)
     assert_int_equal(visit(e, 2), USHER_OK);
     assert_int_equal(usher_queue_drain(e, "desk", NULL, NULL), USHER_OK);
     ended(e, "u2", USHER_QUEUE_OUTCOME_SEATED, "ann", true);
+    /* a requeued user waits again: that is no end, and the store has lost the rest */
+    assert_int_equal(usher_queue_apply(e, "desk", "u3", NULL, NULL), USHER_OK);
+    assert_int_equal(usher_queue_logout(e, "desk", "ann", NULL, NULL), USHER_OK);
+    assert_int_equal(usher_queue_where(e, "desk", "u3", NULL, NULL), USHER_OK);
+    usher_close(e);
+    e = engine_open("memory:", history);
+    queue_make(e);
+    ended(e, "u3", USHER_QUEUE_OUTCOME_NONE, "", false);
+    assert_int_equal(usher_queue_where(e, "desk", "u3", NULL, &a), USHER_MISSING);
+    assert_int_equal(a.why, USHER_QUEUE_WHY_LOST);
     usher_close(e);
 }
 
